@@ -34,14 +34,15 @@ Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 /// callbacks:
 ///   numbers      Float64Array that decide writes to
 ///   exhausted   () => throws: there is no memory left
+///   findWindow, span  see HostCalendars
 ///
 /// A state is a Uint8Array, or undefined for an id without actions. The next state is an
 /// ArrayBuffer, undefined if nothing changes, or null if the bytes are not a state.
 ///
-/// decide(state, cost, records, now, generation, max?) -> next state; writes numbers[0..]: see
-///   WriteDecision. `now` in us. `generation`, a random integer below 2^32, is used if a generation
-///   of the id begins. With setsMax, `max` is the window's from now on. At cost 0, nothing is
-///   recorded, and the numbers show the current usage
+/// decide(state, cost, records, now, generation, limits, hasCalendars) -> next state; writes
+///   numbers[0..]: see WriteDecision. `now` in us. `generation`, a random integer below 2^32, is
+///   used if a generation of the id begins. At cost 0, nothing is recorded, and the numbers show
+///   the current usage. The last two as of decideWithin in local_limiter.h
 /// settle(state, at, token, cost, actual, now) -> next state
 /// block(state, duration, now, generation) -> next state; a duration of 0 ends the block
 /// lifetime(state, now) -> us: how long a state that is written now can affect decisions

@@ -14,8 +14,10 @@ std::atomic<std::int64_t> live_limiters{0};
 
 }  // namespace
 
-LocalLimiter::LocalLimiter(const Napi::Object& callbacks, const Policy& policy)
+LocalLimiter::LocalLimiter(const Napi::Object& callbacks, PolicyOptions options)
     : clock(Borrow(callbacks, "clock")),
+      policy(std::move(options)),
+      calendars(callbacks),
       env(callbacks.Env()),
       refuse(Borrow(callbacks, "refuse")),
       closed(Borrow(callbacks, "closed")),
@@ -30,10 +32,13 @@ LocalLimiter::LocalLimiter(const Napi::Object& callbacks, const Policy& policy)
   observes_decisions = flag("observesDecisions");
   observes_evictions = flag("observesEvictions");
   numbers = ReadArray<double>(env, callbacks.Get("numbers")).data();
+  limits_of_call = ReadArray<double>(env, callbacks.Get("limits")).data();
   assert(observes_decisions != nullptr && observes_evictions != nullptr && numbers != nullptr);
-  uses.resize(policy.windows().size());
-  traits = TraitsOf(policy);
-  Align(alignment, policy.longest_interval());
+  policy.calendars = &calendars;
+  uses.resize(policy.windows.size());
+  limits.resize(uses.size());
+  traits = TraitsOf(Policy(policy));
+  Align(alignment);
   ++live_limiters;
 }
 
@@ -81,6 +86,89 @@ void LocalLimiter::ReportEvictions() {
   has_reported_evictions = true;
 }
 
+void LocalLimiter::UseLimits(std::span<const std::uint64_t> limits, Micros now) {
+  if (store->UseLimits(limits)) return;
+  PolicyOptions wider = policy;
+  wider.largest_limit = LargestLimitFor(limits);
+  ReplaceStore(std::move(wider), now);
+  store->UseLimits(limits);
+}
+
+void LocalLimiter::MakeRoomToRecord(Micros now) {
+  if (grows_to_record == 0) return;
+  UseLimits(std::vector<std::uint64_t>(uses.size(), grows_to_record), now);
+  store->UseLimits({});
+}
+
+void LocalLimiter::ReplaceStore(PolicyOptions options, Micros now) {
+  const StoreStats last = store->stats();
+  set_limits(*this, options, now);
+  policy = std::move(options);
+  before.Add(last);
+  ReportMemory();
+}
+
+namespace {
+
+/// What a call brings of its own, as long as this lives.
+class TermsOfCall {
+ public:
+  TermsOfCall(LocalLimiter& limiter, std::span<const std::uint64_t> limits, Micros now,
+              bool has_calendars)
+      : limiter_(limiter), has_limits_(!limits.empty()) {
+    if (has_limits_) limiter.UseLimits(limits, now);
+    limiter.calendars.are_of_call = has_calendars;
+  }
+  ~TermsOfCall() {
+    limiter_.calendars.are_of_call = false;
+    if (has_limits_) limiter_.store->UseLimits({});
+  }
+  TermsOfCall(const TermsOfCall&) = delete;
+  TermsOfCall& operator=(const TermsOfCall&) = delete;
+
+ private:
+  LocalLimiter& limiter_;
+  bool has_limits_;
+};
+
+}  // namespace
+
+napi_value DecideWithin(napi_env env, napi_callback_info info) {
+  constexpr std::uint32_t kLimits = 1;
+  constexpr std::uint32_t kCalendars = 2;
+  Call<LocalLimiter, 4> call(env, info);
+  LocalLimiter& limiter = *call.state;
+  limiter.Attach();
+  const napi_value id = call.arguments[0];
+  Identity identity;
+  if (!ReadIdentity(env, id, limiter.secret, identity)) return Invoke(limiter.refuse, {&id, 1});
+  std::uint32_t given = 0;
+  napi_get_value_uint32(env, call.arguments[1], &given);
+  const bool is_common = call.count == 2;
+  const Recording recording =
+      is_common ? Recording::kAttempt : ReadRecording(env, call.arguments[3]);
+  const std::size_t count = (given & kLimits) != 0 ? limiter.limits.size() : 0;
+  std::copy_n(limiter.limits_of_call, count, limiter.limits.begin());
+  // The user's clock may call this function with others.
+  std::vector<std::uint64_t> kept;
+  if (!limiter.clock.IsEmpty()) kept = limiter.limits;
+  Micros now;
+  if (!limiter.ReadTime(now)) return nullptr;
+  if (!limiter.clock.IsEmpty()) limiter.limits = std::move(kept);
+  const Costs costs = is_common ? Costs(1) : ReadCosts(env, call.arguments[2], limiter.costs);
+  Decision decision;
+  decision.windows = limiter.uses;
+  if (recording == Recording::kRecord) limiter.MakeRoomToRecord(now);
+  {
+    const std::span limits(limiter.limits.data(), count);
+    const TermsOfCall terms(limiter, limits, now, (given & kCalendars) != 0);
+    limiter.store->Decide(identity, now, costs, recording, decision);
+  }
+  WriteDecision(decision, limiter.numbers);
+  if (RecordsActions(recording)) limiter.AfterAttempt();
+  return nullptr;
+}
+
 Napi::Value DecideMany(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   auto& limiter = StateOf<LocalLimiter>(info);
@@ -121,6 +209,8 @@ Napi::Value Settle(const Napi::CallbackInfo& info) {
   const Settlement settlement(info);
   Micros now = 0;
   if (limiter.traits.settles_ask_time && !limiter.ReadTime(now)) return {};
+  // Memory needs no time for this.
+  if (is_id && settlement.IsOverdraft()) limiter.MakeRoomToRecord(now);
   return Napi::Boolean::New(
       env, is_id && limiter.store->Settle(identity, settlement.receipt, settlement.actual, now));
 }
@@ -143,18 +233,15 @@ Napi::Value BlockId(const Napi::CallbackInfo& info) {
 Napi::Value SetLimits(const Napi::CallbackInfo& info) {
   auto& limiter = StateOf<LocalLimiter>(info);
   PolicyOptions policy = ReadPolicy(info.Env(), info[0]);
+  policy.calendars = &limiter.calendars;
   if (limiter.attach) {
-    limiter.policy_to_attach.emplace(std::move(policy));
+    limiter.policy = std::move(policy);
     return {};
   }
-  const Micros longest = std::ranges::max(policy.windows, {}, &Window::interval).interval;
   Micros now;
   if (!limiter.ReadTime(now)) return {};
-  const StoreStats last = limiter.store->stats();
-  limiter.set_limits(limiter, std::move(policy), now);
-  limiter.built_in_clock.SetPeriod(longest);
-  limiter.before.Add(last);
-  limiter.ReportMemory();
+  limiter.ReplaceStore(std::move(policy), now);
+  limiter.built_in_clock.SetPeriod(PeriodOf(limiter.policy.windows));
   return {};
 }
 

@@ -12,11 +12,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "binding/functions.h"
+#include "binding/host_calendars.h"
 #include "binding/host_clocks.h"
 #include "binding/id_reader.h"
 #include "binding/store_failure.h"
@@ -34,13 +35,23 @@ namespace rollgate::binding {
 
 /// The state of one limiter's functions.
 struct LocalLimiter {
-  LocalLimiter(const Napi::Object& callbacks, const Policy& policy);
+  LocalLimiter(const Napi::Object& callbacks, PolicyOptions options);
   ~LocalLimiter();
 
   /// Lets aligned windows follow the wall clock. The words must live as long as the store.
-  void Align(AlignmentWords& words, Micros longest_interval) {
-    if (traits.aligns_to_epoch) built_in_clock.Align(words, longest_interval);
+  void Align(AlignmentWords& words) {
+    if (traits.aligns_to_epoch) built_in_clock.Align(words, PeriodOf(policy.windows));
   }
+
+  /// Sets the limits of a call; none sets the own ones again. May replace the store by one that has
+  /// room for them.
+  void UseLimits(std::span<const std::uint64_t> limits, Micros now);
+
+  /// Must be called before an action is recorded whatever the limits say.
+  ROLLGATE_COLD void MakeRoomToRecord(Micros now);
+
+  /// Puts a store with other limits, which has taken over all ids, in place of the store.
+  void ReplaceStore(PolicyOptions options, Micros now);
 
   /// Frees the store, or prevents that one is attached.
   void Close();
@@ -106,20 +117,23 @@ struct LocalLimiter {
   Napi::FunctionReference clock;  // the user's, if any
   const std::uint8_t* observes_decisions = nullptr;  // points into `callbacks`
   const std::uint8_t* observes_evictions = nullptr;
-  double* numbers = nullptr;    // points into `callbacks`
+  double* numbers = nullptr;  // points into `callbacks`
+  const double* limits_of_call = nullptr;
   std::vector<WindowUse> uses;  // for decisions
   std::vector<std::uint64_t> costs;
+  std::vector<std::uint64_t> limits;  // of a call
   std::uint32_t calls = 0;
-  bool has_evicted = false;  // not yet reported to JavaScript
+  std::uint64_t grows_to_record = 0;  // see LimitToRecordUnder; 0 where the store cannot grow
+  bool has_evicted = false;           // not yet reported to JavaScript
   bool has_reported_evictions = false;
   AlgorithmTraits traits;
+  PolicyOptions policy;  // the current one
+  HostCalendars calendars;
 
   Napi::Env env;
   /// Sets the store and the members that depend on it; called again after an exception.
   std::function<void(LocalLimiter&)> attach;
-  std::optional<Policy> policy_to_attach;  // what `attach` uses
-  /// Puts a store with other limits, which has taken over all ids, in place of the store.
-  std::function<void(LocalLimiter&, PolicyOptions, Micros)> set_limits;
+  std::function<void(LocalLimiter&, const PolicyOptions&, Micros)> set_limits;
   std::int64_t (*bytes_to_tell)(const Store&) = nullptr;  // for V8
   std::int64_t bytes_reported = 0;
   Napi::FunctionReference refuse;
@@ -162,7 +176,7 @@ ROLLGATE_FLATTEN napi_value Check(napi_env env, napi_callback_info info) {
 
 template <class S>
 ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
-  Call<LocalLimiter, 4> call(env, info);
+  Call<LocalLimiter, 3> call(env, info);
   LocalLimiter& limiter = *call.state;
   limiter.Attach();
   const napi_value id = call.arguments[0];
@@ -175,11 +189,11 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   const bool records = RecordsActions(recording);
   Micros now;
   if (!limiter.ReadTime(now)) return nullptr;
-  if (call.count == 4) {
-    limiter.store->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])), records);
-  }
   // After the user's clock, which may call this function.
   const Costs costs = is_common ? Costs(1) : ReadCosts(env, call.arguments[1], limiter.costs);
+  if (recording == Recording::kRecord) [[unlikely]] {
+    limiter.MakeRoomToRecord(now);
+  }
   Decision decision;
   decision.windows = limiter.uses;
   limiter.With<S>([&](auto& store) { store.Decide(identity, now, costs, recording, decision); });
@@ -190,6 +204,7 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
 
 // Called less often, through the interface Store.
 
+napi_value DecideWithin(napi_env env, napi_callback_info info);
 Napi::Value DecideMany(const Napi::CallbackInfo& info);
 Napi::Value Settle(const Napi::CallbackInfo& info);
 Napi::Value BlockId(const Napi::CallbackInfo& info);
@@ -198,8 +213,8 @@ Napi::Value Clear(const Napi::CallbackInfo& info);
 Napi::Value Stats(const Napi::CallbackInfo& info);
 Napi::Value Close(const Napi::CallbackInfo& info);
 
-/// The functions of a limiter -> { check, decide, decideMany, settle, block, setLimits, clear,
-/// stats, close }
+/// The functions of a limiter -> { check, decide, decideWithin, decideMany, settle, block,
+/// setLimits, clear, stats, close }
 ///
 /// callbacks:
 ///   numbers      Float64Array that decide and stats write to
@@ -213,12 +228,15 @@ Napi::Value Close(const Napi::CallbackInfo& info);
 ///   decided     (id, timeLeft) => undefined: the result of check, while decisions are observed
 ///   observesDecisions, observesEvictions  Uint8Array of one byte, not 0 while somebody subscribes
 ///   clock       undefined, or () => us: throws if the user's clock fails
+///   findWindow, span  see HostCalendars
+///   limits      Float64Array of the limits of the current call, one for each window
 ///
 /// check(id?, callback?) -> time left in ms, 0 if allowed
-/// decide(id, cost, records, max?) writes numbers[0..]: see WriteDecision. For costs, see
-/// ReadCosts.
-///   At cost 0, nothing is recorded, and the numbers show the current usage. With setsMax, the
-///   window's max becomes `max`
+/// decide(id, cost, records) writes numbers[0..]: see WriteDecision. For costs, see ReadCosts.
+///   At cost 0, nothing is recorded, and the numbers show the current usage
+/// decideWithin(id, terms, cost?, records?) decides under terms of the call. Bits: 1 under
+/// `limits`,
+///   2 with calendars of its own, for which findWindow answers
 /// decideMany(ids, numbers) attempts each id at cost 1, and writes the decisions one after another
 ///   to the Float64Array; nothing happens if one id is invalid
 /// settle(id, at, token, cost, actual) -> boolean
@@ -234,6 +252,7 @@ Napi::Value MakeLocalFunctions(std::unique_ptr<LocalLimiter> limiter) {
   static constexpr std::array kFunctions{
       Function{"check", Guarded<Check<S>, AnswerStoreFailure<LocalLimiter>>, "limiter"},
       Function{"decide", Guarded<Decide<S>, AnswerStoreFailure<LocalLimiter>>},
+      Function{"decideWithin", Guarded<DecideWithin, AnswerStoreFailure<LocalLimiter>>},
       Function{"decideMany", Guarded<DecideMany, AnswerStoreFailure<LocalLimiter>>},
       Function{"settle", Guarded<Settle, AnswerStoreFailure<LocalLimiter>>},
       Function{"block", Guarded<BlockId, AnswerStoreFailure<LocalLimiter>>},

@@ -25,10 +25,12 @@ std::int64_t BytesToTell(const Store& store) {
 
 Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   const auto options = info[0].As<Napi::Object>();
-  const Policy policy(ReadPolicy(info.Env(), options.Get("policy")));
-  auto limiter = std::make_unique<LocalLimiter>(info[1].As<Napi::Object>(), policy);
+  auto limiter = std::make_unique<LocalLimiter>(info[1].As<Napi::Object>(),
+                                                ReadPolicy(info.Env(), options.Get("policy")));
+  const Policy policy(limiter->policy);
   limiter->secret = RandomSecret();
   limiter->bytes_to_tell = BytesToTell;
+  limiter->grows_to_record = LimitToRecordUnder(policy);
   MemoryStoreOptions store;
   store.max_keys = static_cast<std::size_t>(ReadDouble(info.Env(), options.Get("maxKeys")));
   store.secret = limiter->secret;
@@ -36,9 +38,9 @@ Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
   return memory::WithMemoryStore<Napi::Value>(policy, [&]<class S>() {
     limiter->Use<S>(std::make_unique<S>(policy, store));
-    limiter->set_limits = [store](LocalLimiter& limited, PolicyOptions limits, Micros now) {
+    limiter->set_limits = [store](LocalLimiter& limited, const PolicyOptions& limits, Micros now) {
       const auto& old = static_cast<const MemoryStore&>(*limited.store);
-      limited.Use<S>(WithLimits(old, std::move(limits), store, now));
+      limited.Use<S>(WithLimits(old, limits, store, now));
     };
     return MakeLocalFunctions<S>(std::move(limiter));
   });

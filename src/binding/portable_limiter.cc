@@ -13,6 +13,7 @@
 
 #include "binding/addon.h"
 #include "binding/functions.h"
+#include "binding/host_calendars.h"
 #include "binding/values.h"
 
 namespace rollgate::binding {
@@ -20,10 +21,18 @@ namespace {
 
 /// The state of one limiter's functions.
 struct PortableFunctions {
+  PortableFunctions(PolicyOptions options, const Napi::Object& callbacks)
+      : calendars(callbacks), uses(options.windows.size()) {
+    options.calendars = &calendars;
+    limiter = PortableLimiter::Create(Policy(std::move(options)));
+  }
+
+  HostCalendars calendars;
   std::unique_ptr<PortableLimiter> limiter;
   std::vector<WindowUse> uses;  // for decisions
   std::vector<std::uint64_t> costs;
-  std::vector<std::byte> next;  // state
+  std::vector<std::uint64_t> limits;  // of a call
+  std::vector<std::byte> next;        // state
   Napi::FunctionReference exhausted;
   double* numbers = nullptr;  // points into `callbacks`
 };
@@ -53,21 +62,22 @@ napi_value ToJs(napi_env env, PortableLimiter::Outcome outcome, std::span<const 
 }
 
 napi_value Decide(napi_env env, napi_callback_info info) {
-  Call<PortableFunctions, 6> call(env, info);
+  Call<PortableFunctions, 7> call(env, info);
   PortableFunctions& self = *call.state;
   const std::span<const std::byte> state = ReadState(env, call.arguments[0]);
   const Costs costs = ReadCosts(env, call.arguments[1], self.costs);
   const Recording recording = ReadRecording(env, call.arguments[2]);
-  if (!IsType(env, call.arguments[5], napi_undefined)) {
-    self.limiter->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[5])),
-                         RecordsActions(recording));
-  }
+  const std::span<double> limits = ReadArray<double>(env, call.arguments[5]);
+  self.limits.assign(limits.begin(), limits.end());
+  self.limiter->UseLimits(self.limits);
+  self.calendars.are_of_call = ReadBool(env, call.arguments[6]);
   const Micros now = TimeFromJs(ReadDouble(env, call.arguments[3]));
   const auto generation = static_cast<Generation>(ReadDouble(env, call.arguments[4]));
   Decision decision;
   decision.windows = self.uses;
   const PortableLimiter::Outcome outcome =
       self.limiter->Decide(state, now, costs, recording, generation, decision, self.next);
+  if (!self.limits.empty()) self.limiter->UseLimits({});
   if (outcome != PortableLimiter::Outcome::kForeign) WriteDecision(decision, self.numbers);
   return ToJs(env, outcome, self.next);
 }
@@ -117,12 +127,9 @@ constexpr std::array kFunctions{
 
 Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info) {
   const auto callbacks = info[1].As<Napi::Object>();
-  PolicyOptions policy = ReadPolicy(info.Env(), info[0]);
-  auto self = std::make_unique<PortableFunctions>();
+  auto self = std::make_unique<PortableFunctions>(ReadPolicy(info.Env(), info[0]), callbacks);
   self->numbers = ReadArray<double>(info.Env(), callbacks.Get("numbers")).data();
-  self->uses.resize(policy.windows.size());
   self->exhausted = Borrow(callbacks, "exhausted");
-  self->limiter = PortableLimiter::Create(Policy(std::move(policy)));
   return MakeFunctions(info.Env(), std::move(self), kFunctions);
 }
 

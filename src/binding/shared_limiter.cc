@@ -26,8 +26,9 @@ std::int64_t BytesToTell(const Store&) {
 Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const auto options = info[0].As<Napi::Object>();
-  const Policy policy(ReadPolicy(env, options.Get("policy")));
-  auto limiter = std::make_unique<LocalLimiter>(info[1].As<Napi::Object>(), policy);
+  auto limiter = std::make_unique<LocalLimiter>(info[1].As<Napi::Object>(),
+                                                ReadPolicy(env, options.Get("policy")));
+  const Policy policy = Policy(limiter->policy).ThatVaries();
   limiter->bytes_to_tell = BytesToTell;
   SharedStoreOptions store;
   store.name = ReadText(env, options.Get("name"));
@@ -42,18 +43,17 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
   store.room = static_cast<std::uint64_t>(ReadDouble(env, options.Get("room")));
   const shared::LogForm form = shared::LogFormFor(policy, store.room);
   return shared::WithSharedStore<Napi::Value>(policy, form, [&]<class S>() {
-    limiter->policy_to_attach.emplace(policy);
     limiter->attach = [options = store](LocalLimiter& attached) {
-      auto found = SharedStore::Attach(*attached.policy_to_attach, options);
+      auto found = SharedStore::Attach(Policy(attached.policy), options);
       attached.secret = found->secret();
-      attached.Align(found->alignment(), attached.policy_to_attach->longest_interval());
+      attached.Align(found->alignment());
       attached.Use<S>(std::move(found));
     };
-    limiter->set_limits = [store](LocalLimiter& limited, PolicyOptions limits, Micros) {
+    limiter->set_limits = [store](LocalLimiter& limited, const PolicyOptions& limits, Micros) {
       limited.expected = nullptr;
       std::unique_ptr<SharedStore> attached(static_cast<SharedStore*>(limited.store.release()));
       try {
-        limited.Use<S>(SharedStore::WithLimits(attached, Policy(std::move(limits)), store));
+        limited.Use<S>(SharedStore::WithLimits(attached, Policy(limits), store));
       } catch (...) {
         // The limits do not fit, or there is no memory.
         if (attached) limited.Use<S>(std::move(attached));

@@ -119,6 +119,12 @@ struct Settlement {
   Settlement(const Settlement&) = delete;
   Settlement& operator=(const Settlement&) = delete;
 
+  /// Whether an attempt whose cost was the same in all windows came to more.
+  bool IsOverdraft() const {
+    return actual.IsUniform() && receipt.cost.IsUniform() &&
+           actual.uniform() > receipt.cost.uniform();
+  }
+
   std::vector<std::uint64_t> costs;
   std::vector<std::uint64_t> actual_costs;
   Receipt receipt;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/aligned_counts.h"
+#include "core/calendar_window.h"
 #include "core/fixed_window.h"
 #include "core/gcra.h"
 #include "core/policy.h"
@@ -41,6 +43,15 @@ inline AlgorithmTraits TraitsOf(const Policy& policy) {
   return kAlgorithms[static_cast<std::size_t>(policy.algorithm())];
 }
 
+/// A limit that a store must have room for before actions are recorded whatever the limits say, so
+/// that none is lost; 0 if there is none. Counts then have 53 bits.
+inline std::uint64_t LimitToRecordUnder(const Policy& policy) {
+  if (policy.weighted() || policy.has_calendar() || policy.algorithm() == Algorithm::kGcra)
+    return 0;
+  const bool is_log = policy.algorithm() == Algorithm::kSlidingWindowLog;
+  return is_log ? kKeptByRecords : CountFormat::kMostNarrow;
+}
+
 template <class P>
 using ShortLog = SlidingWindowLog<P, std::uint32_t>;
 template <class P>
@@ -53,6 +64,11 @@ inline constexpr bool kIsCompact = true;
 #else
 inline constexpr bool kIsCompact = false;
 #endif
+
+/// Whether an algorithm in this form is never that of a policy that varies.
+template <class Rules>
+inline constexpr bool kNeverVaries = std::is_same_v<Rules, Gcra<SingleWindowPolicy>> ||
+                                     std::is_same_v<Rules, CalendarWindow<SingleWindowPolicy>>;
 
 /// Returns `make.template operator()<Rules>()`. `Rules` is the policy's algorithm, under
 /// SingleWindowPolicy if that fits and else under Policy. Logs have long stamps if they must, or if
@@ -72,8 +88,13 @@ T WithAlgorithm(const Policy& policy, Make make, bool has_long_stamps = false) {
     case Algorithm::kSlidingWindowCounter:
       return in_form.template operator()<SlidingWindowCounter>();
     case Algorithm::kFixedWindow:
+      if (policy.has_calendar()) {
+        if (policy.varies()) return make.template operator()<CalendarWindow<Policy>>();
+        return in_form.template operator()<CalendarWindow>();
+      }
       return in_form.template operator()<FixedWindow>();
     case Algorithm::kGcra:
+      if (!Gcra<Policy>::FitsSingle(policy)) return make.template operator()<Gcra<Policy>>();
       return in_form.template operator()<Gcra>();
     case Algorithm::kSlidingWindowLog:
     case Algorithm::kEnd:

@@ -38,17 +38,17 @@ class AlignedWindow {
   mutable Micros start_ = 0;
 };
 
-/// Counts as bytes: three per count if that is enough for each window's max, else seven. A count
+/// Counts as bytes: three per count if that is enough for each limit, else seven. A count
 /// saturates at most(), which only refusals and overdrafts can reach.
 class CountFormat {
  public:
   template <class P>
   explicit CountFormat(const P& policy) {
-    if constexpr (std::is_same_v<P, Policy>) is_wide_ = policy.sets_max() || policy.weighted();
-    for (const Window& window : policy.windows()) is_wide_ |= window.max >= kMostNarrow;
+    is_wide_ = policy.weighted() || policy.largest_limit() >= kMostNarrow;
   }
 
   bool is_wide() const { return is_wide_; }
+  static constexpr std::uint64_t kMostNarrow = (std::uint64_t{1} << 24) - 1;
   static constexpr std::size_t kNarrow = 3;
   static constexpr std::size_t kWide = 7;
   std::size_t bytes() const { return is_wide_ ? kWide : kNarrow; }
@@ -81,7 +81,6 @@ class CountFormat {
   }
 
  private:
-  static constexpr std::uint64_t kMostNarrow = (std::uint64_t{1} << 24) - 1;
   static constexpr std::uint64_t kMostWide = (std::uint64_t{1} << 53) - 1;
 
   // Part by part: loading a word from three copied bytes would stall on store forwarding.
@@ -117,9 +116,7 @@ class AlignedRules : public PlainTimes {
   }
   Micros lifetime() const { return retention(); }
 
-  void SetMax(std::uint64_t max, bool) {
-    if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max, true);
-  }
+  void UseLimits(std::span<const std::uint64_t> limits) { policy_.UseLimits(limits); }
 
  private:
   P policy_;

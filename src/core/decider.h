@@ -5,6 +5,7 @@
 
 #include "core/decision.h"
 #include "core/judge.h"
+#include "core/policy.h"
 #include "core/time.h"
 
 namespace rollgate {
@@ -23,6 +24,32 @@ concept Carrier = requires(C& carrier, typename C::Account& account, const Block
   carrier.Save(account, block);
 };
 
+/// As long as this lives, logs have the capacity for an action that is recorded whatever the limits
+/// say, if it is needed.
+template <class Rules>
+class RoomToRecord {
+ public:
+  explicit RoomToRecord(Rules& rules) : rules_(rules) {
+    if constexpr (kIsLog) rules_.KeepAtLeast(kKeptByRecords);
+  }
+  /// For an attempt that is settled at more than it reserved.
+  RoomToRecord(Rules& rules, const Receipt& receipt, const Costs& actual) : rules_(rules) {
+    if constexpr (kIsLog) {
+      if (actual.uniform() > receipt.cost.uniform()) rules_.KeepAtLeast(kKeptByRecords);
+    }
+  }
+  ~RoomToRecord() {
+    if constexpr (kIsLog) rules_.UseLimits({});
+  }
+  RoomToRecord(const RoomToRecord&) = delete;
+  RoomToRecord& operator=(const RoomToRecord&) = delete;
+
+ private:
+  static constexpr bool kIsLog = requires(Rules & rules) { rules.KeepAtLeast(1); };
+
+  Rules& rules_;
+};
+
 /// The state of an id after an attempt is settled.
 enum class Settled : std::uint8_t {
   kNothing,  ///< unchanged: nothing was left of the attempt
@@ -31,7 +58,7 @@ enum class Settled : std::uint8_t {
 };
 
 /// `Rules` is an algorithm under one form of the policy (see algorithms.h). It has:
-/// - policy() and SetMax(), see Policy
+/// - policy() and UseLimits(), see Policy
 /// - state_bytes(): size of an id's state without moment and generation (not in logs)
 /// - retention(): how long after its moment an id expires
 /// - lifetime(): how long after a write the state can affect decisions
@@ -43,6 +70,8 @@ enum class Settled : std::uint8_t {
 ///   Token()
 /// - IsSound(): whether a state from elsewhere is valid (not in logs)
 /// - moment(): kLongAgo without actions; IsEmpty(): whether no action is left
+/// - Prepare(now), optional: lets the account follow what changes without actions; then state() is
+///   what must be saved
 /// - Record(verdict, costs): records a judged attempt, which costs something
 /// - After(verdict, costs): what Record would leave; valid as long as this account
 /// - Settle(receipt, actual, now): replaces the costs of an attempt; returns whether anything of it
@@ -70,6 +99,7 @@ class Decider {
         return changes;
       }
     }
+    Prepare(account, now);
     Block block = carrier.LoadBlock();
     const auto [verdict, changes] = JudgeAndRecord(carrier, account, block, now, 1, true);
     time_left = verdict.allowed() ? 0 : WaitFor(account, policy(), block, now, 1);
@@ -83,6 +113,7 @@ class Decider {
                Decision& decision) const {
     assert(RecordsActions(recording));
     Account account = carrier.Load();
+    Prepare(account, now);
     Block block = carrier.LoadBlock();
     const auto [verdict, changes] =
         JudgeAndRecord(carrier, account, block, now, costs, LeavesTraces(recording));
@@ -91,12 +122,31 @@ class Decider {
     return changes;
   }
 
+  /// Records an action, whatever limits and blocks say, and decides as a Peek at cost 0 then does.
+  template <Carrier C>
+  void Record(C& carrier, Micros now, const Costs& costs, Decision& decision,
+              Micros blocked_until = kLongAgo) const {
+    Account account = carrier.Load();
+    Prepare(account, now);
+    Block block = carrier.LoadBlock();
+    const Micros at = account.At(now);
+    carrier.Reserve(account, at, costs);
+    // Like a counted refusal, it may push out actions inside a window.
+    account.Record({.blocked_by_count = true, .at = at}, costs);
+    carrier.Save(account, block);
+    if (at < blocked_until) block.until = std::max(block.until, blocked_until);
+    const Verdict verdict = Judge(account, policy(), block, now, 0);
+    decision.token = account.Token();
+    Describe(account, policy(), block, verdict, now, 0, decision);
+  }
+
   /// What an attempt would decide; changes nothing. Without a cost, what is used. The id is also
   /// blocked until `blocked_until`.
   template <Carrier C>
   void Peek(C& carrier, Micros now, const Costs& costs, Recording recording, Decision& decision,
             Micros blocked_until = kLongAgo) const {
     Account account = carrier.LoadCopy();
+    Prepare(account, now);
     Block block = carrier.LoadBlock();
     // An ended one would keep the offences of the other.
     if (account.At(now) < blocked_until) block.until = std::max(block.until, blocked_until);
@@ -176,8 +226,10 @@ class Decider {
     if (records) {
       carrier.Reserve(account, verdict.at, costs);
       account.Record(verdict, costs);
+      carrier.Save(account, block);
+    } else if (starts_block) {
+      carrier.Save(carrier.Load(), block);  // what Prepare changed counts with the next action
     }
-    if (records || starts_block) carrier.Save(account, block);
     return {verdict, records || starts_block};
   }
 
@@ -185,6 +237,10 @@ class Decider {
   Costs RecordedOf(const Costs& costs, const Verdict& verdict, Recording recording) const {
     const bool records = LeavesTraces(recording) ? Records(verdict, policy()) : verdict.allowed();
     return records ? costs : Costs(0);
+  }
+
+  static void Prepare(Account& account, Micros now) {
+    if constexpr (requires { account.Prepare(now); }) account.Prepare(now);
   }
 
   const auto& policy() const { return rules_.policy(); }

@@ -52,6 +52,7 @@ enum class Recording : std::uint8_t {
   kIfAllowed,  ///< the action; a refusal leaves no trace, but StoreStats counts it
   kWaiting,    ///< the action; a refusal leaves no trace at all
   kAsking,     ///< nothing: shows what kWaiting would answer
+  kRecord,     ///< the action, whatever limits and blocks say; shows what is used then
 };
 
 /// Whether an allowed attempt is recorded.

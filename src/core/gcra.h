@@ -11,6 +11,7 @@
 
 #include "core/bytes.h"
 #include "core/decision.h"
+#include "core/inlining.h"
 #include "core/policy.h"
 #include "core/snapshot.h"
 #include "core/time.h"
@@ -28,8 +29,14 @@ class EmissionWindow {
 
   explicit EmissionWindow(const Window& window)
       : per_micro_(window.max <= kFinest ? static_cast<std::int64_t>(window.max) : kFinest),
-        emission_(Emission(window)) {
+        emission_(Emission(window)),
+        interval_(window.interval),
+        max_(window.max) {
     assert(window.interval > 0 && window.max >= 1);
+  }
+
+  bool IsOf(const Window& window) const {
+    return window.interval == interval_ && window.max == max_;
   }
 
   std::int64_t emission() const { return emission_; }
@@ -37,6 +44,7 @@ class EmissionWindow {
   std::int64_t Emissions(std::uint64_t n) const {
     return static_cast<std::int64_t>(n * static_cast<std::uint64_t>(emission_));
   }
+  std::int64_t FullBucket() const { return Emissions(max_); }
 
   std::int64_t ToUnits(Micros moment) const {
     return std::clamp(moment, -kLongestHere, kLongestHere) * per_micro_;
@@ -44,13 +52,48 @@ class EmissionWindow {
 
   /// No arrival time is later. Emissions are rounded up: a full bucket exceeds the interval by less
   /// than `max`.
-  std::int64_t Latest(std::uint64_t max) const {
-    return 2 * ToUnits(kLongest) + static_cast<std::int64_t>(max);
-  }
+  std::int64_t Latest() const { return 2 * ToUnits(kLongest) + static_cast<std::int64_t>(max_); }
 
   Micros ToMicros(std::int64_t units) const {  // rounds up
     const std::int64_t whole = units / per_micro_;
     return whole + (units % per_micro_ > 0 ? 1 : 0);
+  }
+
+  /// The arrival time after actions of this cost at `at`.
+  std::int64_t Later(std::int64_t arrival, Micros at, std::uint64_t cost) const {
+    const std::int64_t from = std::max(arrival, ToUnits(at));
+    if (cost <= max_) [[likely]]
+      return from + Emissions(cost);
+    return Add(from, cost);
+  }
+
+  /// Saturates at the latest arrival time.
+  std::int64_t Add(std::int64_t arrival, std::uint64_t actions) const {
+    const auto from = static_cast<std::uint64_t>(arrival);  // unsigned: see Ahead in Gcra
+    const std::uint64_t most = static_cast<std::uint64_t>(std::max(Latest(), arrival)) - from;
+    const auto emission = static_cast<std::uint64_t>(emission_);
+    const std::uint64_t added = actions <= most / emission ? actions * emission : most;
+    return static_cast<std::int64_t>(from + added);
+  }
+
+  /// An arrival time of another window, which has as many actions ahead of `newest` here. Parts of
+  /// units are rounded up.
+  std::int64_t Convert(std::int64_t arrival, const EmissionWindow& other, Micros newest) const {
+    const std::int64_t from = ToUnits(newest);
+    const std::int64_t since = other.ToUnits(newest);
+    if (arrival <= since) return from;
+    const std::uint64_t ahead =
+        static_cast<std::uint64_t>(arrival) - static_cast<std::uint64_t>(since);
+    const WideProduct product = WideMultiply(ahead, static_cast<std::uint64_t>(emission_));
+    const auto divisor = static_cast<std::uint64_t>(other.emission_);
+    const std::uint64_t most =
+        static_cast<std::uint64_t>(Latest()) - static_cast<std::uint64_t>(from);
+    if (product.high >= divisor) return Latest();
+    const std::uint64_t whole = WideDivide(product, divisor);
+    const bool is_exact = WideMultiply(whole, divisor) == product;
+    const std::uint64_t units = whole + (is_exact ? 0 : 1);
+    return units >= most ? Latest()
+                         : static_cast<std::int64_t>(static_cast<std::uint64_t>(from) + units);
   }
 
  private:
@@ -67,6 +110,8 @@ class EmissionWindow {
 
   std::int64_t per_micro_;
   std::int64_t emission_;
+  Micros interval_;
+  std::uint64_t max_;
 };
 
 /// Under a single window, an id's moment is its arrival time; else the time from which the id
@@ -74,36 +119,51 @@ class EmissionWindow {
 ///
 /// A refund takes what has not leaked of an action yet. Its place in the bucket follows from how
 /// many actions came later, so every action has a number.
+///
+/// Other limits change the rate, not the count: between two recorded actions, the bucket leaks at
+/// the rate of the later one's limit. So states have the time of the newest action; under a policy
+/// that varies, also the limit of each arrival time.
 template <class P>
 class Gcra {
   static constexpr bool kIsSingle = std::is_same_v<P, SingleWindowPolicy>;
   static constexpr std::int64_t kNoArrival = std::numeric_limits<std::int64_t>::min();
+  /// The number of a single window's state is short: it must not repeat while a full bucket leaks.
+  using Number = std::conditional_t<kIsSingle, std::uint32_t, std::uint64_t>;
 
  public:
+  static bool FitsSingle(const Policy& policy) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+    return SingleWindowPolicy::Fits(policy) && !policy.varies() && policy.largest_limit() <= kMost;
+  }
+
   explicit Gcra(const Policy& policy)
-      : policy_(policy), windows_(ForEachWindow<EmissionWindow>(policy_)) {
-    std::uint64_t largest_max = 0;
+      : policy_(policy),
+        own_windows_(ForEachWindow<EmissionWindow>(policy_)),
+        windows_(own_windows_),
+        scratch_(policy.varies() ? state_bytes() : 0) {
     for (std::size_t i = 0; i < windows_.size(); ++i) {
-      largest_max = std::max(largest_max, policy_.windows()[i].max);
       longest_ = std::max(longest_, windows_[i].ToMicros(FullBucket(i)));
     }
-    if (largest_max > kMostOfShortNumbers) number_bits_ = 32;
-    if (largest_max > kMostOfWords && !policy_.weighted()) number_bits_ = kTokenBits;
   }
 
   const P& policy() const { return policy_; }
 
-  /// Never called: an arrival time under one max means nothing under another.
-  static void SetMax(std::uint64_t, bool) { assert(false); }
+  void UseLimits(std::span<const std::uint64_t> limits) {
+    policy_.UseLimits(limits);
+    for (std::size_t i = 0; i < windows_.size(); ++i) {
+      const bool is_own = limits.empty() || limits[i] == 0;
+      windows_[i] = is_own ? own_windows_[i] : EmissionWindow(policy_.windows()[i]);
+    }
+  }
 
-  std::size_t state_bytes() const {
-    return least_state_bytes() + (HasHighWord() ? kNumberWord : 0);
+  bool varies() const {
+    if constexpr (kIsSingle)
+      return false;
+    else
+      return policy_.varies();
   }
-  /// Without the high word of a number, which comes last.
-  std::size_t least_state_bytes() const {
-    return kIsSingle ? kNumberWord : kArrivals + windows_.size() * sizeof(std::int64_t);
-  }
-  static constexpr std::size_t kNumberWord = sizeof(std::uint32_t);
+
+  std::size_t state_bytes() const { return kArrivals + windows_.size() * stride(); }
 
   static Micros retention() { return 0; }
   /// Until the fullest bucket is empty.
@@ -121,17 +181,17 @@ class Gcra {
     return moment;
   }
   Micros FirstMoment(Micros at, const Costs& costs) const {
-    if constexpr (kIsSingle) return ArrivalAfter(0, kNoArrival, at, costs[0]);
+    if constexpr (kIsSingle) return windows_[0].Later(kNoArrival, at, costs[0]);
     Micros expiry = at + AfterNewest();
     for (std::size_t i = 0; i < windows_.size(); ++i) {
-      expiry = std::max(expiry, windows_[i].ToMicros(ArrivalAfter(i, kNoArrival, at, costs[i])));
+      const std::int64_t arrival = windows_[i].Later(kNoArrival, at, costs[i]);
+      expiry = std::max(expiry, windows_[i].ToMicros(arrival));
     }
     return expiry;
   }
 
-  /// `state` is the number of the newest action. In the general form, that action's moment comes
-  /// before it, and an arrival time for each window after it. Numbers beyond 32 bits have their
-  /// high word at the end.
+  /// `state` has the moment and the number of the newest action; in the general form also an
+  /// arrival time for each window, if the policy varies with its limit: interval and max.
   class Account {
    public:
     Account(const Gcra& rules, std::byte* state, Micros moment, Generation generation)
@@ -141,54 +201,82 @@ class Gcra {
 
     static Account Begin(const Gcra& rules, std::byte* state, Generation generation) {
       Account account(rules, state, kLongAgo, generation);
-      account.StoreNumber(rules.HasHighWord() ? generation * kFarApart : 0);
+      account.StoreNumber(0);
+      account.StoreNewest(kLongAgo);
       if constexpr (!kIsSingle) {
-        account.StoreNewest(kLongAgo);
-        for (std::size_t i = 0; i < rules.windows_.size(); ++i) account.Store(i, kNoArrival);
+        for (std::size_t i = 0; i < rules.windows_.size(); ++i) {
+          account.Store(i, kNoArrival);
+          account.StoreLimit(i);
+        }
       }
+      return account;
+    }
+
+    /// An account of a state that has neither its limits nor, perhaps, its newest action: as if it
+    /// was written under these limits.
+    static Account Restore(const Gcra& rules, std::byte* state, Generation generation,
+                           const Snapshot& snapshot) {
+      Account account = Begin(rules, state, generation);
+      account.StoreNumber(snapshot.numbers[0]);
+      account.StoreNewest(snapshot.newest);
+      for (std::size_t i = 0; i < rules.windows_.size(); ++i) {
+        const Micros arrival = snapshot.actions[i];
+        if (arrival != kLongAgo) account.Store(i, rules.windows_[i].ToUnits(arrival));
+      }
+      account.moment_ = account.Expiry();
       return account;
     }
 
     bool IsSound() const {
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+        if (!HasSoundLimit(i)) return false;
         const std::int64_t arrival = Load(i);
-        const EmissionWindow& window = rules_.windows_[i];
-        const std::int64_t latest = window.Latest(rules_.policy_.windows()[i].max);
-        if (arrival != kNoArrival && (arrival < window.ToUnits(-kLongest) || arrival > latest)) {
+        const EmissionWindow window = WindowAt(i);
+        if (arrival != kNoArrival &&
+            (arrival < window.ToUnits(-kLongest) || arrival > window.Latest())) {
           return false;
         }
       }
-      return kIsSingle || Newest() == kLongAgo || (Newest() >= -kLongest && Newest() <= kLongest);
+      return Newest() == kLongAgo || (Newest() >= -kLongest && Newest() <= kLongest);
     }
+
+    /// Where its state is: in the rules after a Prepare that changed it.
+    const std::byte* state() const { return state_; }
 
     Micros moment() const { return moment_; }
     static bool IsEmpty() { return false; }
     Generation generation() const { return generation_; }
 
-    std::uint64_t Token() const {
-      const int bits = rules_.number_bits_;
-      return Low(Number(), bits) << (kTokenBits - bits) | Low(generation_, kTokenBits - bits);
-    }
+    /// Numbers of 53 bits: generations begin far apart.
+    std::uint64_t Token() const { return ShortToken(generation_ * kFarApart + LoadNumber()); }
 
-    Micros Newest() const {
-      if constexpr (kIsSingle) return kLongAgo;
-      return LoadAs<Micros>(state_);
-    }
+    Micros Newest() const { return LoadAs<Micros>(state_); }
 
     /// Not clamped: an earlier time is further from the arrival time, so it is refused sooner.
     Micros At(Micros now) const { return now; }
 
+    /// Lets the arrival times be those of the limits of this call. What has leaked since the newest
+    /// action depends on them; fractions are rounded up. The state changes once it is saved.
+    void Prepare(Micros) {
+      if constexpr (!kIsSingle) {
+        for (std::size_t i = 0; rules_.varies() && i < rules_.windows_.size(); ++i) {
+          const bool is_open = rules_.policy_.windows()[i].max > 0;
+          if (is_open && !rules_.windows_[i].IsOf(LimitAt(i))) AdoptLimit(i);
+        }
+      }
+    }
+
     std::uint64_t Used(std::size_t i, Micros at) const {
-      return CountAhead(i, rules_.windows_[i].ToUnits(at));
+      return CountAhead(i, WindowAt(i).ToUnits(at));
     }
 
     bool Reaches(std::size_t i, std::uint64_t n, Micros at) const {
-      const EmissionWindow& window = rules_.windows_[i];
+      const EmissionWindow window = WindowAt(i);
       return Load(i) > window.ToUnits(at) + window.Emissions(n - 1);
     }
 
     Micros BelowAt(std::size_t i, std::uint64_t n) const {
-      const EmissionWindow& window = rules_.windows_[i];
+      const EmissionWindow window = WindowAt(i);
       const std::int64_t arrival = Load(i);
       if (arrival == kNoArrival) return kLongAgo;
       return window.ToMicros(
@@ -199,14 +287,11 @@ class Gcra {
     void Record(const Verdict& verdict, const Costs& costs) {
       assert(costs.IsAny());
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
-        Store(i, rules_.ArrivalAfter(i, Load(i), verdict.at, costs[i]));
+        Store(i, WindowAt(i).Later(Load(i), verdict.at, costs[i]));
       }
-      const std::uint64_t number = rules_.policy_.weighted() ? 1 : costs.uniform();
-      StoreNumber(Number() + number);
-      if constexpr (!kIsSingle) {
-        StoreNewest(std::max(verdict.at, Newest()));
-        moment_ = Expiry();
-      }
+      StoreNumber(LoadNumber() + (rules_.policy_.weighted() ? 1 : costs.uniform()));
+      StoreNewest(std::max(verdict.at, Newest()));
+      if constexpr (!kIsSingle) moment_ = Expiry();
     }
 
     Account& After(const Verdict& verdict, const Costs& costs) {
@@ -214,46 +299,27 @@ class Gcra {
       return *this;
     }
 
-    /// The numbers: that of the newest action, then for each window how many actions are in the
-    /// bucket at `now`, and the part of a further one as numerator and denominator.
-    void CopyTo(Snapshot& snapshot, Micros now) const {
+    /// The numbers: that of the newest action, then for each window arrival time, interval and max.
+    void CopyTo(Snapshot& snapshot, Micros) const {
       snapshot.newest = Newest();
-      snapshot.numbers.push_back(Number());
+      snapshot.numbers.push_back(LoadNumber());
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
-        const EmissionWindow& window = rules_.windows_[i];
-        const std::uint64_t ahead = Ahead(i, window.ToUnits(now));
-        const auto emission = static_cast<std::uint64_t>(window.emission());
+        const Window limit = LimitAt(i);
         snapshot.numbers.insert(snapshot.numbers.end(),
-                                {ahead / emission, ahead % emission, emission});
+                                {static_cast<std::uint64_t>(Load(i)),
+                                 static_cast<std::uint64_t>(limit.interval), limit.max});
       }
     }
+    /// Precondition: the policy varies.
     template <class RecordOne>
-    void TakeOver(const Snapshot& snapshot, Micros now, RecordOne) {
+    void TakeOver(const Snapshot& snapshot, Micros, RecordOne) {
+      assert(rules_.varies());
       StoreNumber(snapshot.numbers[0]);
-      if constexpr (!kIsSingle) StoreNewest(snapshot.newest);
+      StoreNewest(snapshot.newest);
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
-        const EmissionWindow& window = rules_.windows_[i];
-        const std::uint64_t* const bucket = &snapshot.numbers[1 + 3 * i];
-        const auto emission = static_cast<std::uint64_t>(window.emission());
-        // Rounded up, so that no more is admitted.
-        const WideProduct part = WideMultiply(emission, bucket[1]);
-        const std::uint64_t rest = WideDivide(part, bucket[2]);
-        const bool is_whole = bucket[1] == 0;
-        Store(i, window.ToUnits(now));
-        Add(i, bucket[0], rest + (is_whole ? 0 : 1));
-      }
-      if constexpr (!kIsSingle) moment_ = Expiry();
-    }
-
-    /// Takes over the arrival times of an account of other limits: not how many actions are in the
-    /// buckets, but how long these leak.
-    void TakeOverTimes(const Account& other) {
-      StoreNumber(other.Number());
-      if constexpr (!kIsSingle) StoreNewest(other.Newest());
-      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
-        const std::int64_t arrival = other.Load(i);
-        if (arrival == kNoArrival) continue;
-        Store(i, rules_.windows_[i].ToUnits(other.rules_.windows_[i].ToMicros(arrival)));
+        const std::uint64_t* const window = &snapshot.numbers[1 + 3 * i];
+        Store(i, static_cast<std::int64_t>(window[0]));
+        StoreLimit(i, {static_cast<Micros>(window[1]), window[2]});
       }
       if constexpr (!kIsSingle) moment_ = Expiry();
     }
@@ -264,18 +330,21 @@ class Gcra {
     /// With a cost for each window, attempts are numbered, not actions. Of an attempt that others
     /// followed, at least what cannot have leaked since it was made is left. What has leaked can be
     /// settled, too, while the window lasts: the id is known that long.
+    ///
+    /// Under the limits of the newest action, whatever those of the policy.
     bool Settle(const Receipt& receipt, const Costs& actual, Micros now) {
-      if (moment_ == kLongAgo || !IsOfThisGeneration(receipt)) return false;
       const bool is_weighted = rules_.policy_.weighted();
       const std::uint64_t later = LaterThan(receipt);
+      if (moment_ == kLongAgo || (is_weighted && later >= kMostLater)) return false;
+      const Micros time = std::max(now, Newest());
       bool found = false;
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
-        const EmissionWindow& window = rules_.windows_[i];
-        const std::int64_t time = window.ToUnits(std::max(now, Newest()));
+        const EmissionWindow window = WindowAt(i);
+        const std::int64_t then = window.ToUnits(time);
         // By then the action has leaked, and another may have its number.
-        if (time - window.ToUnits(receipt.at) >= rules_.FullBucket(i)) continue;
+        if (then - window.ToUnits(receipt.at) >= window.FullBucket()) continue;
         const std::uint64_t left =
-            is_weighted ? LeftOfWeighted(i, receipt, time, later) : LeftBelow(i, time, later);
+            is_weighted ? LeftOfWeighted(i, receipt, then, later) : LeftBelow(i, then, later);
         if (left == 0 && !is_weighted) continue;
         found = true;
         if (actual[i] <= receipt.cost[i]) {
@@ -284,24 +353,24 @@ class Gcra {
           const std::uint64_t given_back = std::min(left, less);
           Store(i, static_cast<std::int64_t>(static_cast<std::uint64_t>(Load(i)) - given_back));
         } else {
-          Add(i, actual[i] - receipt.cost[i], 0);
+          Store(i, window.Add(Load(i), actual[i] - receipt.cost[i]));
         }
       }
       if (!found) return false;
       if constexpr (!kIsSingle) moment_ = std::max(moment_, Expiry());
       if (is_weighted) {
         // The level changed without new action numbers, so older receipts must not match exactly.
-        StoreNumber(Number() + 1);
+        StoreNumber(LoadNumber() + 1);
         return true;
       }
       const std::uint64_t cost = receipt.cost.uniform();
       if (actual.uniform() > cost) {
         // A larger step would repeat numbers.
-        const std::uint64_t step = std::uint64_t{1} << (rules_.number_bits_ - 2);
-        StoreNumber(Number() + std::min(actual.uniform() - cost, step));
+        constexpr std::uint64_t kLargestStep = std::uint64_t{1} << (8 * sizeof(Number) - 2);
+        StoreNumber(LoadNumber() + std::min(actual.uniform() - cost, kLargestStep));
       } else if (later == 0) {
         // The place of the newest action in the bucket is free again.
-        StoreNumber(Number() - (cost - actual.uniform()));
+        StoreNumber(LoadNumber() - (cost - actual.uniform()));
       }
       return true;
     }
@@ -310,12 +379,12 @@ class Gcra {
     /// What has not leaked of an attempt under `later` actions, and of all below it.
     std::uint64_t LeftBelow(std::size_t i, std::int64_t time, std::uint64_t later) const {
       if (later >= CountAhead(i, time)) return 0;
-      return Ahead(i, time) - static_cast<std::uint64_t>(rules_.windows_[i].Emissions(later));
+      return Ahead(i, time) - static_cast<std::uint64_t>(WindowAt(i).Emissions(later));
     }
 
     std::uint64_t LeftOfWeighted(std::size_t i, const Receipt& receipt, std::int64_t time,
                                  std::uint64_t later) const {
-      const EmissionWindow& window = rules_.windows_[i];
+      const EmissionWindow window = WindowAt(i);
       const auto made = static_cast<std::uint64_t>(window.Emissions(receipt.cost[i]));
       const std::uint64_t ahead = Ahead(i, time);
       if (later == 0) return std::min(ahead, made);
@@ -323,24 +392,60 @@ class Gcra {
       return std::min(ahead, made - std::min(made, since));
     }
 
-    /// From when on the id affects no decision.
+    /// From when on the id affects no decision. Calls with limits of their own may be followed by
+    /// others with lower ones, under which more is left.
     Micros Expiry() const {
       Micros expiry = Newest() + rules_.AfterNewest();
+      if constexpr (!kIsSingle) {
+        if (rules_.policy_.has_limits_of_call()) {
+          expiry = std::max(expiry, Newest() + rules_.policy_.longest_interval());
+        }
+      }
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
-        expiry = std::max(expiry, rules_.windows_[i].ToMicros(Load(i)));
+        expiry = std::max(expiry, WindowAt(i).ToMicros(Load(i)));
       }
       return expiry;
     }
 
-    /// Advances an arrival time; saturates at the largest representable one.
-    void Add(std::size_t i, std::uint64_t actions, std::uint64_t units) {
-      const EmissionWindow& window = rules_.windows_[i];
-      const auto emission = static_cast<std::uint64_t>(window.emission());
-      const std::int64_t latest = window.Latest(rules_.policy_.windows()[i].max);
-      const auto arrival = static_cast<std::uint64_t>(Load(i));  // unsigned, as in Ahead
-      const std::uint64_t most = static_cast<std::uint64_t>(std::max(latest, Load(i))) - arrival;
-      const bool fits = actions <= most / emission && units <= most - actions * emission;
-      Store(i, static_cast<std::int64_t>(arrival + (fits ? actions * emission + units : most)));
+    ROLLGATE_COLD void AdoptLimit(std::size_t i) {
+      if (state_ != rules_.scratch_.data()) {
+        std::copy_n(state_, rules_.state_bytes(), rules_.scratch_.data());
+        state_ = rules_.scratch_.data();
+      }
+      const std::int64_t arrival = Load(i);
+      if (arrival != kNoArrival) {
+        Store(i, rules_.windows_[i].Convert(arrival, EmissionWindow(LimitAt(i)), Newest()));
+      }
+      StoreLimit(i);
+    }
+
+    /// The units of arrival time i.
+    EmissionWindow WindowAt(std::size_t i) const {
+      if (!rules_.varies()) return rules_.windows_[i];
+      const Window limit = LimitAt(i);
+      return rules_.windows_[i].IsOf(limit) ? rules_.windows_[i] : EmissionWindow(limit);
+    }
+
+    /// The limit that arrival time i is of.
+    Window LimitAt(std::size_t i) const {
+      if (!rules_.varies()) return rules_.policy_.windows()[i];
+      const std::byte* const limit = state_ + rules_.ArrivalAt(i) + sizeof(std::int64_t);
+      return {LoadAs<Micros>(limit), LoadAs<std::uint64_t>(limit + sizeof(Micros))};
+    }
+    bool HasSoundLimit(std::size_t i) const {
+      const Window limit = LimitAt(i);
+      return limit.interval >= 1 && limit.interval <= kLongest && limit.max >= 1 &&
+             limit.max <= kMostMax;
+    }
+    void StoreLimit(std::size_t i, const Window& limit) {
+      if (!rules_.varies()) return;
+      std::byte* const to = state_ + rules_.ArrivalAt(i) + sizeof(std::int64_t);
+      StoreAs(to, limit.interval);
+      StoreAs(to + sizeof(Micros), limit.max);
+    }
+    void StoreLimit(std::size_t i) {
+      const Window& window = rules_.policy_.windows()[i];
+      StoreLimit(i, {window.interval, std::max<std::uint64_t>(window.max, 1)});
     }
 
     /// Unsigned: times on both sides of the origin can be more than 2^63 apart.
@@ -350,53 +455,44 @@ class Gcra {
       return static_cast<std::uint64_t>(arrival) - static_cast<std::uint64_t>(time);
     }
 
-    static std::uint64_t RoundUp(std::uint64_t ahead, std::uint64_t emission) {
+    std::uint64_t CountAhead(std::size_t i, std::int64_t time) const {
+      const auto emission = static_cast<std::uint64_t>(WindowAt(i).emission());
+      const std::uint64_t ahead = Ahead(i, time);
       return ahead / emission + (ahead % emission > 0 ? 1 : 0);
     }
 
-    std::uint64_t CountAhead(std::size_t i, std::int64_t time) const {
-      return RoundUp(Ahead(i, time), static_cast<std::uint64_t>(rules_.windows_[i].emission()));
+    static std::uint64_t ShortToken(std::uint64_t number) {
+      return number & ((std::uint64_t{1} << kTokenBits) - 1);
     }
 
-    static std::uint64_t Low(std::uint64_t number, int bits) {
-      return number & ((std::uint64_t{1} << bits) - 1);
-    }
-
-    bool IsOfThisGeneration(const Receipt& receipt) const {
-      const int bits = kTokenBits - rules_.number_bits_;
-      return Low(receipt.token, bits) == Low(generation_, bits);
-    }
-
-    /// The total cost recorded after an attempt, refunds included.
+    /// The total cost recorded after an attempt, refunds included; very large for one of another
+    /// generation.
     std::uint64_t LaterThan(const Receipt& receipt) const {
-      const int bits = rules_.number_bits_;
-      return Low(Number() - (receipt.token >> (kTokenBits - bits)), bits);
+      const std::uint64_t first = ShortToken(receipt.token - generation_ * kFarApart);
+      if constexpr (kIsSingle) {
+        // The short number may have begun again.
+        constexpr auto kNumbers = std::uint64_t{1} << (8 * sizeof(Number));
+        return first < kNumbers ? static_cast<Number>(LoadNumber() - first) : kNever;
+      }
+      return ShortToken(LoadNumber() - first);
     }
 
     std::int64_t Load(std::size_t i) const {
       if constexpr (kIsSingle) return moment_ == kLongAgo ? kNoArrival : moment_;
-      return LoadAs<std::int64_t>(state_ + kArrivals + i * sizeof(std::int64_t));
+      return LoadAs<std::int64_t>(state_ + rules_.ArrivalAt(i));
     }
 
     void Store(std::size_t i, std::int64_t arrival) {
       if constexpr (kIsSingle) {
         moment_ = arrival;
       } else {
-        StoreAs(state_ + kArrivals + i * sizeof arrival, arrival);
+        StoreAs(state_ + rules_.ArrivalAt(i), arrival);
       }
     }
 
-    std::uint64_t Number() const {
-      const std::uint64_t low = LoadAs<std::uint32_t>(state_ + kNumber);
-      if (!rules_.HasHighWord()) [[likely]]
-        return low;
-      return low | std::uint64_t{LoadAs<std::uint32_t>(state_ + rules_.least_state_bytes())} << 32;
-    }
+    std::uint64_t LoadNumber() const { return LoadAs<Number>(state_ + sizeof(Micros)); }
     void StoreNumber(std::uint64_t number) {
-      StoreAs(state_ + kNumber, static_cast<std::uint32_t>(number));
-      if (!rules_.HasHighWord()) [[likely]]
-        return;
-      StoreAs(state_ + rules_.least_state_bytes(), static_cast<std::uint32_t>(number >> 32));
+      StoreAs(state_ + sizeof(Micros), static_cast<Number>(number));
     }
     void StoreNewest(Micros newest) { StoreAs(state_, newest); }
 
@@ -407,38 +503,31 @@ class Gcra {
   };
 
  private:
-  static constexpr std::size_t kNumber = kIsSingle ? 0 : sizeof(Micros);
-  static constexpr std::size_t kArrivals = sizeof(Micros) + kNumberWord;
-  /// The bits of an action's number in a token; those of the generation fill the rest. A settle
-  /// compares the actions since its own, at most twice the max while a full bucket leaks.
-  static constexpr int kShortNumberBits = kTokenBits - kGenerationBits;
-  static constexpr std::uint64_t kMostOfShortNumbers = std::uint64_t{1} << (kShortNumberBits - 2);
-  /// With a larger max, numbers of 32 bits would repeat within one bucket. A token is then a number
-  /// of all its bits, and generations begin far apart: 2^53 by the golden ratio, made odd.
-  static constexpr std::uint64_t kMostOfWords = std::uint64_t{1} << 30;
+  static constexpr std::size_t kArrivals = sizeof(Micros) + sizeof(Number);
+  static constexpr std::uint64_t kMostMax = std::uint64_t{1} << kTokenBits;
+  /// How far apart generations begin: 2^53 by the golden ratio, made odd. The numbers of any two
+  /// are more than kMostLater apart at first.
   static constexpr std::uint64_t kFarApart = 5'566'755'282'872'655;
+  static constexpr std::uint64_t kMostLater = std::uint64_t{1} << 19;
 
-  bool HasHighWord() const { return number_bits_ > 32; }
+  std::size_t stride() const {
+    if constexpr (kIsSingle) return 0;  // the arrival time is the moment
+    return (varies() ? 3 : 1) * sizeof(std::int64_t);
+  }
+  std::size_t ArrivalAt(std::size_t i) const { return kArrivals + i * stride(); }
 
   /// How long an id matters after its newest action, even if its buckets are empty.
   Micros AfterNewest() const {
     return std::max(policy_.min_difference(), policy_.weighted() ? longest_ : 0);
   }
 
-  std::int64_t ArrivalAfter(std::size_t i, std::int64_t arrival, Micros at,
-                            std::uint64_t cost) const {
-    assert(cost <= policy_.windows()[i].max);
-    return std::max(arrival, windows_[i].ToUnits(at)) + windows_[i].Emissions(cost);
-  }
-
-  std::int64_t FullBucket(std::size_t i) const {
-    return windows_[i].Emissions(policy_.windows()[i].max);
-  }
+  std::int64_t FullBucket(std::size_t i) const { return windows_[i].FullBucket(); }
 
   P policy_;
-  PerWindow<P, EmissionWindow> windows_;
-  Micros longest_ = 0;  // until the fullest bucket is empty
-  int number_bits_ = kShortNumberBits;
+  PerWindow<P, EmissionWindow> own_windows_;
+  PerWindow<P, EmissionWindow> windows_;    // of the current call
+  mutable std::vector<std::byte> scratch_;  // the state of the call, if Prepare changes it
+  Micros longest_ = 0;                      // until the fullest bucket is empty
 };
 
 }  // namespace rollgate

@@ -85,7 +85,7 @@ bool StartsBlock(const Verdict& verdict, const P& policy, Block& block) {
 }
 
 /// How long from `now` until an attempt of these costs would be allowed, if nothing else is
-/// recorded. Precondition: CanPass().
+/// recorded. Leaves out the windows that it can never pass.
 template <Account A, class P>
 Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now,
                const Costs& costs) {
@@ -96,7 +96,9 @@ Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
     const std::uint64_t cost = costs[i];
-    if (cost > 0) allowed_at = std::max(allowed_at, account.BelowAt(i, window.max - cost + 1));
+    if (cost > 0 && cost <= window.max) {
+      allowed_at = std::max(allowed_at, account.BelowAt(i, window.max - cost + 1));
+    }
     ++i;
   }
   // If time is clamped, nothing before account.At(now) is waited for.
@@ -118,8 +120,6 @@ void Describe(const A& account, const P& policy, const Block& block, const Verdi
   WindowUse* use = decision.windows.data();
   for (const Window& window : policy.windows()) {
     use->used = account.Used(i, verdict.at);
-    // What another max allowed is no overdraft.
-    if (policy.sets_max()) use->used = std::min(use->used, window.max);
     const std::uint64_t taken = std::min(use->used, window.max);
     use->remaining = window.max - taken;
     use->reset_in = taken == 0 ? 0 : account.BelowAt(i, taken) - now;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "core/decision.h"
 #include "core/policy.h"
@@ -28,14 +29,28 @@ inline PolicyOptions PolicyFromJs(const double* next) {
   policy.min_difference = integer();
   policy.count_blocked = integer() != 0;
   policy.algorithm = static_cast<Algorithm>(integer());
-  policy.sets_max = integer() != 0;
   policy.weighted = integer() != 0;
   for (Window& window : policy.windows) {
     window.interval = integer();
     window.max = static_cast<std::uint64_t>(integer());
+    window.is_calendar = integer() != 0;
   }
   for (Micros& length : policy.blocks) length = integer();
   return policy;
+}
+
+/// A calendar window that lib has found: ordinal, start and end.
+inline Calendars::Span SpanFromJs(const double* numbers) {
+  return {static_cast<std::int64_t>(numbers[0]), TimeFromJs(numbers[1]), TimeFromJs(numbers[2])};
+}
+
+/// The period that aligned windows repeat with. Calendar windows never do.
+inline Micros PeriodOf(const std::vector<Window>& windows) {
+  Micros longest = 0;
+  for (const Window& window : windows) {
+    longest = std::max(longest, window.is_calendar ? kLongest : window.interval);
+  }
+  return longest;
 }
 
 /// How many numbers precede those of the windows: see NUMBERS in lib/base/decision.js.

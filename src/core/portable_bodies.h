@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/algorithms.h"
@@ -29,6 +30,7 @@ template <class Rules>
 class CountBody {
  public:
   using Account = typename Rules::Account;
+  static constexpr std::uint8_t kVersion = PortableState::kVersion;
 
   explicit CountBody(const Rules& rules) : rules_(rules), bytes_(rules.state_bytes()) {}
 
@@ -50,13 +52,27 @@ class CountBody {
 
   void Reserve(Account&, Micros, const Costs&) const {}
 
-  void Close(const Account&, PortableState& state) const { state.body = bytes_; }
+  /// Counts that fit into fewer bytes are written so.
+  void Close(const Account&, PortableState& state) {
+    bool is_narrow = true;
+    for (std::size_t i = 0; i < Numbers(); ++i) {
+      is_narrow &= rules_.counts().Load(bytes_.data(), i) <= CountFormat::kMostNarrow;
+    }
+    const std::size_t width = is_narrow ? CountFormat::kNarrow : CountFormat::kWide;
+    body_.resize(Numbers() * width);
+    for (std::size_t i = 0; i < Numbers(); ++i) {
+      const std::uint64_t count = rules_.counts().Load(bytes_.data(), i);
+      std::memcpy(&body_[i * width], &count, width);
+    }
+    state.body = body_;
+  }
 
  private:
   std::size_t Numbers() const { return bytes_.size() / rules_.counts().bytes(); }
 
   /// How many bytes each count of a state has; 0 if it has not as many counts.
   std::size_t WidthOf(const PortableState& state) const {
+    if (state.header.version != kVersion) return 0;
     for (const std::size_t width : {CountFormat::kNarrow, CountFormat::kWide}) {
       if (state.body.size() == Numbers() * width) return width;
     }
@@ -65,96 +81,95 @@ class CountBody {
 
   const Rules& rules_;
   std::vector<std::byte> bytes_;
+  std::vector<std::byte> body_;
 };
 
-/// Arrival times, and the windows that they are of: those of other limits are converted.
+/// States that have all their numbers in a form of their own: calendar windows, and GCRA.
 template <class Rules>
-class ArrivalBody {
+class StateBody {
  public:
   using Account = typename Rules::Account;
+  static constexpr std::uint8_t kVersion = PortableState::kStatesOfTheirOwn;
 
-  explicit ArrivalBody(const Rules& rules)
-      : rules_(rules), bytes_(rules.state_bytes()), body_(bytes_.size() + WindowBytes()) {
-    std::size_t at = bytes_.size();
-    for (const Window& window : rules.policy().windows()) {
-      StoreAs(&body_[at], window.interval);
-      StoreAs(&body_[at + 8], window.max);
-      at += kWindow;
-    }
-  }
+  explicit StateBody(const Rules& rules) : rules_(rules), bytes_(rules.state_bytes()) {}
 
-  std::size_t largest() const { return body_.size(); }
+  std::size_t largest() const { return bytes_.size(); }
 
-  /// A number may have its high word or not, whatever the windows: earlier releases wrote none.
   bool Fits(const PortableState& state) const {
-    const std::size_t least = rules_.least_state_bytes() + WindowBytes();
-    return state.body.size() == least || state.body.size() == least + Rules::kNumberWord;
+    if (state.header.version == kVersion) return state.body.size() == bytes_.size();
+    return ArrivalsWithoutNewest(state) || ArrivalsWithNewest(state);
   }
 
   std::optional<Account> Open(const PortableState& state, bool fits) {
-    if (!fits) return Account::Begin(rules_, bytes_.data(), state.header.generation);
-    const auto windows = state.body.last(WindowBytes());
-    const auto kept = state.body.first(state.body.size() - windows.size());
-    if (!std::ranges::equal(windows, std::span(body_).subspan(bytes_.size()))) {
-      return Convert(state, kept, windows);
-    }
-    CopyTo(bytes_, kept);
-    const Account account(rules_, bytes_.data(), state.header.moment, state.header.generation);
+    const PortableState::Header& header = state.header;
+    if (!fits) return Account::Begin(rules_, bytes_.data(), header.generation);
+    if (header.version != kVersion) return OpenOlder(state);
+    std::ranges::copy(state.body, bytes_.begin());
+    const Account account(rules_, bytes_.data(), header.moment, header.generation);
     return account.IsSound() ? std::optional(account) : std::nullopt;
   }
 
   void Reserve(Account&, Micros, const Costs&) const {}
 
-  void Close(const Account&, PortableState& state) {
-    std::copy(bytes_.begin(), bytes_.end(), body_.begin());
-    state.body = body_;
+  void Close(const Account& account, PortableState& state) {
+    if (account.state() != bytes_.data()) {
+      std::copy_n(account.state(), bytes_.size(), bytes_.begin());
+    }
+    state.body = bytes_;
   }
 
  private:
-  static constexpr std::size_t kWindow = sizeof(Window);
-  static_assert(sizeof(Window) == 16);
+  static constexpr bool kIsGcra = requires(const Rules& rules) { rules.varies(); };
 
-  std::size_t WindowBytes() const { return rules_.policy().windows().size() * kWindow; }
+  // The forms of earlier releases for GCRA: the moment of the newest action unless there is nothing
+  // but one window, a number, the arrival times, the high word of a large number, and interval and
+  // max of each window. Without that moment, the arrival time is in place of the id's.
+  static constexpr std::size_t kNumber = sizeof(std::uint32_t);
+  static constexpr std::size_t kWindow = sizeof(Micros) + sizeof(std::uint64_t);
 
-  /// What is missing is 0.
-  static void CopyTo(std::vector<std::byte>& bytes, PortableLimiter::Bytes kept) {
-    std::fill(bytes.begin(), bytes.end(), std::byte{0});
-    std::copy_n(kept.begin(), std::min(kept.size(), bytes.size()), bytes.begin());
+  std::size_t windows() const { return rules_.policy().windows().size(); }
+
+  bool IsOlder(const PortableState& state, std::size_t least) const {
+    const bool has_size = state.body.size() == least || state.body.size() == least + kNumber;
+    return kIsGcra && state.header.version == PortableState::kVersion && has_size;
+  }
+  bool ArrivalsWithoutNewest(const PortableState& state) const {
+    return windows() == 1 && IsOlder(state, kNumber + kWindow);
+  }
+  bool ArrivalsWithNewest(const PortableState& state) const {
+    return IsOlder(state, sizeof(Micros) + kNumber + windows() * (sizeof(std::int64_t) + kWindow));
   }
 
-  std::optional<Account> Convert(const PortableState& state, PortableLimiter::Bytes kept,
-                                 PortableLimiter::Bytes windows) {
-    PolicyOptions options{
-        .windows = {},
-        .min_difference = rules_.policy().min_difference(),
-        .count_blocked = false,
-        .algorithm = Algorithm::kGcra,
-        .blocks = {rules_.policy().blocks().begin(), rules_.policy().blocks().end()},
-        .weighted = rules_.policy().weighted()};
-    for (std::size_t at = 0; at < windows.size(); at += kWindow) {
-      const Window window{LoadAs<Micros>(&windows[at]), LoadAs<std::uint64_t>(&windows[at + 8])};
-      if (window.interval < 1 || window.interval > kLongest || window.max < 1 ||
-          window.max > std::uint64_t{1} << 53) {
-        return std::nullopt;
+  std::optional<Account> OpenOlder(const PortableState& state) {
+    if constexpr (kIsGcra) {
+      const bool has_newest = ArrivalsWithNewest(state);
+      const std::byte* next = state.body.data();
+      Snapshot snapshot;
+      if (has_newest) snapshot.newest = LoadAs<Micros>(std::exchange(next, next + sizeof(Micros)));
+      if (snapshot.newest != kLongAgo) snapshot.newest = Bounded(snapshot.newest);
+      snapshot.numbers.push_back(LoadAs<std::uint32_t>(next));
+      next += kNumber;
+      const std::byte* window = state.body.data() + state.body.size() - windows() * kWindow;
+      for (std::size_t i = 0; i < windows(); ++i, window += kWindow) {
+        const Window limit{LoadAs<Micros>(window), LoadAs<std::uint64_t>(window + sizeof(Micros))};
+        if (limit.interval < 1 || limit.interval > kLongest || limit.max < 1 ||
+            limit.max > std::uint64_t{1} << kTokenBits) {
+          return std::nullopt;
+        }
+        const std::int64_t arrival = has_newest
+                                         ? LoadAs<std::int64_t>(next + i * sizeof(std::int64_t))
+                                         : state.header.moment;
+        const bool has_arrival = arrival != std::numeric_limits<std::int64_t>::min();
+        snapshot.actions.push_back(has_arrival ? Bounded(EmissionWindow(limit).ToMicros(arrival))
+                                               : kLongAgo);
       }
-      options.windows.push_back(window);
+      return Account::Restore(rules_, bytes_.data(), state.header.generation, snapshot);
     }
-    const Policy policy(std::move(options));
-    constexpr bool kIsSingle = std::is_same_v<PolicyOf<Rules>, SingleWindowPolicy>;
-    if (kIsSingle != SingleWindowPolicy::Fits(policy)) return std::nullopt;
-    const Rules before(policy);
-    std::vector<std::byte> bytes(before.state_bytes());
-    CopyTo(bytes, kept);
-    const Account old(before, bytes.data(), state.header.moment, state.header.generation);
-    if (!old.IsSound()) return std::nullopt;
-    Account account = Account::Begin(rules_, bytes_.data(), state.header.generation);
-    account.TakeOverTimes(old);
-    return account;
+    return std::nullopt;
   }
 
   const Rules& rules_;
   std::vector<std::byte> bytes_;
-  std::vector<std::byte> body_;
 };
 
 /// The body of a log. One of other limits is used as far as it goes.
@@ -165,6 +180,7 @@ class LogBody {
 
  public:
   using Account = typename Rules::Account;
+  static constexpr std::uint8_t kVersion = PortableState::kVersion;
 
   explicit LogBody(const Rules& rules) : rules_(rules) {}
 
@@ -200,7 +216,11 @@ class LogBody {
       ++head.size;
     }
     assert(head.size <= room + 1 && head.size <= capacity);
-    return Account(rules_, state.header.generation, head, ring_.data(), room, capacity);
+    if (head.size > rules_.policy().log_capacity()) {
+      head = WithoutUnneeded<Stamp>(head, ring_.data(), room, rules_.retention());
+    }
+    return Account(rules_, state.header.generation, head, ring_.data(), room,
+                   CapacityFor(head.size));
   }
 
   /// Makes room for an attempt at `at`, up to the log's capacity.
@@ -253,11 +273,7 @@ class LogBody {
   /// For a log of so many actions. A long one keeps its length: a larger max may need it, of other
   /// processes or later.
   std::uint32_t CapacityFor(std::uint64_t actions) const {
-    const auto& policy = rules_.policy();
-    std::uint64_t least = policy.log_capacity();
-    if constexpr (requires { policy.least_capacity(); }) {
-      if (policy.sets_max()) least = policy.least_capacity();
-    }
+    const std::uint64_t least = rules_.policy().log_capacity();
     return static_cast<std::uint32_t>(
         std::min<std::uint64_t>(std::max(actions, least), kLongestLog));
   }
@@ -278,6 +294,7 @@ class LogBody {
 class WeightedBody {
  public:
   using Account = WeightedLog::Account;
+  static constexpr std::uint8_t kVersion = PortableState::kVersion;
 
   explicit WeightedBody(const WeightedLog& rules)
       : rules_(rules), log_rules_(rules.policy()), logs_(log_rules_) {}

@@ -22,18 +22,22 @@ class Limiter final : public PortableLimiter {
  public:
   explicit Limiter(const Policy& policy) : policy_(policy), rules_(policy), body_(rules_) {
     if constexpr (KeepsLog<Rules>) {
-      if (!policy.sets_max()) {
-        weighted_ = std::make_unique<Limiter<WeightedLog, WeightedBody>>(policy);
-      }
+      weighted_ = std::make_unique<Limiter<WeightedLog, WeightedBody>>(policy);
     }
   }
 
-  void SetMax(std::uint64_t max, bool records) override { rules_.SetMax(max, records); }
+  void UseLimits(std::span<const std::uint64_t> limits) override {
+    rules_.UseLimits(limits);
+    if (weighted_) weighted_->UseLimits(limits);
+  }
 
   Outcome Decide(Bytes bytes, Micros now, const Costs& costs, Recording recording,
                  Generation generation, Decision& decision, std::vector<std::byte>& out) override {
     if (IsForWeighted(bytes, RecordsActions(recording) ? costs : Costs(1))) {
       return weighted_->Decide(bytes, now, costs, recording, generation, decision, out);
+    }
+    if (recording == Recording::kRecord) {
+      return Record(bytes, now, costs, generation, decision, out);
     }
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
@@ -53,6 +57,7 @@ class Limiter final : public PortableLimiter {
                  std::vector<std::byte>& out) override {
     if (bytes.empty()) return Outcome::kUnchanged;
     if (IsForWeighted(bytes, actual)) return weighted_->Settle(bytes, receipt, actual, now, out);
+    const RoomToRecord scope(rules_, receipt, actual);
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
     if (!carrier.fits()) return Outcome::kUnchanged;
@@ -125,6 +130,7 @@ class Limiter final : public PortableLimiter {
       limiter_.body_.Reserve(account, at, costs);
     }
     void Save(const Account& account, const Block& block) {
+      state_.header.version = Body::kVersion;
       state_.header.width = 0;
       state_.header.flags = 0;
       limiter_.body_.Close(account, state_);
@@ -166,12 +172,24 @@ class Limiter final : public PortableLimiter {
     std::optional<Account> account_;
   };
 
+  Outcome Record(Bytes bytes, Micros now, const Costs& costs, Generation generation,
+                 Decision& decision, std::vector<std::byte>& out) {
+    const RoomToRecord scope(rules_);
+    BytesCarrier carrier(*this);
+    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
+    const Micros blocked_until = carrier.blocked_by_call();
+    Decider(rules_).Record(carrier, Rules::Cut(now), costs, decision, blocked_until);
+    carrier.Write(now, out);
+    return Outcome::kChanged;
+  }
+
   /// Whether the state of an id is one of weighted entries, or becomes one with these costs.
   bool IsForWeighted(Bytes bytes, const Costs& costs) const {
     if (!KeepsLog<Rules> || !weighted_) return false;
     PortableState state;
     const bool is_weighted = !bytes.empty() && state.Read(bytes) && state.weighted();
-    return is_weighted || (policy_.log_capacity() > WeightedEntries::kMost && costs.uniform() > 1);
+    return is_weighted ||
+           (rules_.policy().log_capacity() > WeightedEntries::kMost && costs.uniform() > 1);
   }
 
   /// When a state with this moment expires, blocks aside.
@@ -190,15 +208,13 @@ class Limiter final : public PortableLimiter {
 
 }  // namespace
 
-std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
-  // One window has states of its own, which the addon and the module share.
-  if (kIsCompact && policy.algorithm() == Algorithm::kGcra && SingleWindowPolicy::Fits(policy)) {
-    using Single = Gcra<SingleWindowPolicy>;
-    return std::make_unique<Limiter<Single, ArrivalBody<Single>>>(policy);
-  }
+std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& given) {
+  const Policy policy = given.ForAnyLimit();
   return WithAlgorithm<std::unique_ptr<PortableLimiter>>(
       policy, [&]<class Rules>() -> std::unique_ptr<PortableLimiter> {
-        if constexpr (std::is_same_v<Rules, WeightedLog>) {
+        if constexpr (kNeverVaries<Rules>) {
+          return nullptr;
+        } else if constexpr (std::is_same_v<Rules, WeightedLog>) {
           return std::make_unique<Limiter<Rules, WeightedBody>>(policy);
         } else if constexpr (KeepsLog<Rules>) {
           return std::make_unique<Limiter<Rules, LogBody<Rules>>>(policy);
@@ -206,7 +222,7 @@ std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
           using Body = std::conditional_t < requires(const Rules& rules) {
             rules.counts();
           }
-          , CountBody<Rules>, ArrivalBody < Rules >> ;
+          , CountBody<Rules>, StateBody < Rules >> ;
           return std::make_unique<Limiter<Rules, Body>>(policy);
         }
       });

@@ -32,8 +32,8 @@ class PortableLimiter {
   PortableLimiter(const PortableLimiter&) = delete;
   PortableLimiter& operator=(const PortableLimiter&) = delete;
 
-  /// See Policy::SetMax.
-  virtual void SetMax(std::uint64_t max, bool records) = 0;
+  /// See Policy::UseLimits, for the calls that follow.
+  virtual void UseLimits(std::span<const std::uint64_t> limits) = 0;
 
   /// Decides on an action; the caller owns `decision.windows`. `generation` is a random number,
   /// used if this is the first attempt of a generation.

@@ -4,7 +4,7 @@
 // (four bytes each) | moment (eight bytes) | body | block, if a flag says so. The body of a log is
 // its older actions, oldest first, as the low bytes of their moments, or if a flag says so the
 // words of weighted entries, whose width is the number of windows. That of another algorithm is its
-// Account's state, with GCRA followed by the windows that it is of.
+// Account's state; with GCRA and calendar windows, the version is 2.
 //
 // A block without offences is one by a call. If there is also one of blockFor, the end of that by a
 // call follows.
@@ -30,6 +30,8 @@ static_assert(std::endian::native == std::endian::little, "states are little-end
 /// A parsed state; `body` points into the parsed bytes.
 struct PortableState {
   static constexpr std::uint8_t kVersion = 1;
+  /// Of states that the releases before must not take for their own: see StateBody.
+  static constexpr std::uint8_t kStatesOfTheirOwn = 2;
   static constexpr std::uint8_t kHasBlock = 1;
   static constexpr std::uint8_t kDisplaced = 2;
   static constexpr std::uint8_t kWeighted = 4;
@@ -61,7 +63,7 @@ struct PortableState {
   bool Read(std::span<const std::byte> bytes) {
     if (bytes.size() < sizeof header) return false;
     header = LoadAs<Header>(bytes.data());
-    if (header.version != kVersion || header.reserved != 0 ||
+    if (header.version < kVersion || header.version > kStatesOfTheirOwn || header.reserved != 0 ||
         header.algorithm >= static_cast<std::uint8_t>(Algorithm::kEnd) ||
         (header.flags & ~(kHasBlock | kDisplaced | kWeighted | kHasTwoBlocks)) != 0) {
       return false;
@@ -84,7 +86,7 @@ struct PortableState {
   }
 
   void Write(std::vector<std::byte>& out) {
-    assert(header.version == kVersion && header.reserved == 0);
+    assert(header.version <= kStatesOfTheirOwn && header.reserved == 0);
     assert(block.offences > 0 || block.until == kLongAgo);
     const bool is_by_call = blocked_by_call != kLongAgo;
     const bool has_two = is_by_call && block.offences > 0;

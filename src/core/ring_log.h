@@ -213,6 +213,15 @@ class RingLog {
   std::uint32_t capacity_;
 };
 
+/// The head of a log without the actions that its newest one does not need: see NeedsAll.
+template <class Stamp>
+LogHead WithoutUnneeded(const LogHead& head, std::byte* ring, std::uint32_t ring_room,
+                        Micros retention) {
+  RingLog<Stamp> log(head, ring, ring_room, std::max(head.size, 1u));
+  if (!log.NeedsAll(retention)) log.DropUntil(head.newest - retention);
+  return log.head();
+}
+
 /// An algorithm whose states are logs.
 template <class Rules>
 concept KeepsLog = requires {

@@ -59,9 +59,11 @@ class LogView {
   }
 
   std::uint64_t Used(std::size_t window, Micros at) const {
-    const auto& [interval, max] = policy_.windows()[window];
+    const auto& [interval, max, _] = policy_.windows()[window];
     std::uint64_t inside = 0;
-    std::uint64_t outside = std::min<std::uint64_t>(log_.size(), max) + 1;
+    // Refusals count up to the max, however many the log has.
+    std::uint64_t outside =
+        (policy_.count_blocked() ? std::min<std::uint64_t>(log_.size(), max) : log_.size()) + 1;
     // Usually all are inside.
     if (outside > 1 && at - log_.Nth(outside - 1) < interval) return outside - 1;
     while (outside - inside > 1) {
@@ -95,9 +97,8 @@ class SlidingWindowLog : public PlainTimes {
 
   const P& policy() const { return policy_; }
 
-  void SetMax(std::uint64_t max, bool records) {
-    if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max, records);
-  }
+  void UseLimits(std::span<const std::uint64_t> limits) { policy_.UseLimits(limits); }
+  void KeepAtLeast(std::uint64_t actions) { policy_.KeepAtLeast(actions); }
 
   Micros retention() const { return policy_.retention(); }
   Micros lifetime() const { return retention(); }
@@ -177,7 +178,12 @@ class SlidingWindowLog : public PlainTimes {
         if (at - oldest < interval) {
           if (!policy_.count_blocked()) return oldest + interval - now;
           log_.set_displaced(true);
-          log_.ReplaceOldest(at);
+          // After larger limits, the ring may have more room than this one needs.
+          if (log_.ring_room() + 1 == log_.capacity()) [[likely]] {
+            log_.ReplaceOldest(at);
+          } else {
+            log_.Push(at);
+          }
           return log_.Oldest() + interval - now;
         }
         log_.set_displaced(false);

@@ -26,17 +26,18 @@ struct StoreStats {
 };
 
 /// One policy applied to every id. Owned by one thread. Reads no clock: `now` comes from the
-/// caller, in microseconds within ±kLongest, and may step back. Costs are at most the max of each
-/// window, and not all 0 except to ask what is used, which records nothing. They differ between
-/// windows only under a weighted policy. Throws only std::bad_alloc.
+/// caller, in microseconds within ±kLongest, and may step back. Costs are not all 0 except to ask
+/// what is used, which records nothing. They differ between windows only under a weighted policy.
+/// Throws only std::bad_alloc, and what Calendars throw.
 class Store {
  public:
   virtual ~Store() = default;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// See Policy::SetMax.
-  virtual void SetMax(std::uint64_t max, bool records) = 0;
+  /// See Policy::UseLimits, for the calls that follow. Returns false, and changes nothing, if the
+  /// states of this store have no room for one of the limits.
+  virtual bool UseLimits(std::span<const std::uint64_t> limits) = 0;
 
   /// Attempts an action of cost 1. Returns 0 if it is allowed, else the time left.
   virtual Micros Check(const Identity& id, Micros now) = 0;

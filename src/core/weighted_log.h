@@ -37,7 +37,7 @@ class WeightedLog : public PlainTimes {
   }
 
   const Policy& policy() const { return policy_; }
-  static void SetMax(std::uint64_t, bool) { assert(false); }
+  void UseLimits(std::span<const std::uint64_t> limits) { policy_.UseLimits(limits); }
 
   std::uint32_t windows() const { return static_cast<std::uint32_t>(policy_.windows().size()); }
   std::span<const MergeZone> zones() const { return zones_; }
@@ -60,7 +60,7 @@ class WeightedLog : public PlainTimes {
     Micros At(Micros now) const { return std::max(now, Newest()); }
 
     std::uint64_t Used(std::size_t window, Micros at) const {
-      const auto& [interval, max] = policy_.windows()[window];
+      const auto& [interval, max, _] = policy_.windows()[window];
       const std::uint64_t sum =
           entries_.SumFrom(entries_.FirstAfter(at - interval), window) + more_[window];
       // As a log of stamps, from which unnamed limits turn to this form: it has no more refusals.

@@ -33,7 +33,6 @@ class WeightedHeapLogs {
 
   static std::size_t payload_bytes() { return sizeof(HeapLog*); }
   std::size_t extra_bytes() const { return extra_bytes_; }
-  static void SetCapacity(std::uint64_t) {}
 
   Account Begin(const WeightedLog& rules, Slot& slot) const {
     SetLog(slot, nullptr);
@@ -125,7 +124,7 @@ class HeapLogs {
 
   HeapLogs(const Rules& rules, const Policy& policy)
       : capacity_(rules.policy().log_capacity()), exceeds_log_(rules.policy().exceeds_log()) {
-    if (capacity_ > WeightedEntries::kMost && !policy.sets_max()) weighted_.emplace(policy);
+    if (policy.largest_limit() > WeightedEntries::kMost) weighted_.emplace(policy);
   }
 
   std::size_t payload_bytes() const { return sizeof(HeapLog*); }
@@ -141,9 +140,12 @@ class HeapLogs {
     WeightedLog rules;
     WeightedHeapLogs states;
   };
+  bool CanBeWeighted() const { return weighted_.has_value(); }
   Weighted& weighted() { return *weighted_; }
   /// Whether attempts need the weighted form if any has a cost above 1.
-  bool KeepsCosts(bool has_costs) const { return has_costs && weighted_.has_value(); }
+  bool KeepsCosts(bool has_costs) const {
+    return has_costs && weighted_ && capacity_ > WeightedEntries::kMost;
+  }
   static bool IsWeighted(Slot& slot) { return WeightedHeapLogs::IsMarked(slot); }
 
   /// Turns a log into the weighted form. Throws std::bad_alloc and changes nothing if there is no
@@ -167,11 +169,11 @@ class HeapLogs {
     std::memcpy(slot.payload(), turned.payload(), sizeof(HeapLog*));
   }
 
-  /// The capacity of logs from now on; longer ones keep their length.
-  void SetCapacity(std::uint64_t capacity) {
-    assert(capacity >= 1);
-    capacity_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, kLongestLog));
-    exceeds_log_ = capacity > kLongestLog;
+  /// Takes the capacity of logs under these limits, at least `least`. Longer logs keep what their
+  /// window needs.
+  void SetCapacityOf(const Rules& rules, std::size_t least = 1) {
+    capacity_ = std::max(rules.policy().log_capacity(), static_cast<std::uint32_t>(least));
+    exceeds_log_ = rules.policy().exceeds_log();
   }
 
   Account Begin(const Rules& rules, Slot& slot) const {
@@ -191,6 +193,9 @@ class HeapLogs {
     head.size += stored->count;
     head.head = stored->head;
     head.displaced = stored->displaced != 0;
+    if (head.size > capacity_) [[unlikely]] {
+      head = WithoutUnneeded<Stamp>(head, stored->stamps(), stored->room, rules.retention());
+    }
     return Account(rules, slot.generation(), head, stored->stamps(), stored->room,
                    std::max(capacity_, head.size));
   }

@@ -26,7 +26,7 @@ class InlineLogs {
   static constexpr std::size_t kLargestPayload = 56;
 
   static bool Fits(const Policy& policy) {
-    return policy.log_capacity() - 1 <= kLargestPayload / sizeof(Stamp);
+    return policy.largest_limit() - 1 <= kLargestPayload / sizeof(Stamp);
   }
 
   InlineLogs(const Rules& rules, const Policy&) : room_(rules.policy().log_capacity() - 1) {
@@ -36,8 +36,6 @@ class InlineLogs {
   std::size_t payload_bytes() const { return 1 + room_ * sizeof(Stamp); }
 
   std::size_t extra_bytes() const { return 0; }
-
-  void SetCapacity(std::uint64_t) {}
 
   Account Begin(const Rules& rules, Slot& slot) const {
     return Account(rules, slot.generation(), LogHead{}, slot.payload() + 1, room_, room_ + 1);

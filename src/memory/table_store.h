@@ -34,8 +34,6 @@ class Counts {
 
   std::size_t payload_bytes() const { return bytes_; }
   std::size_t extra_bytes() const { return 0; }
-  void SetCapacity(std::uint64_t) {}
-
   Account Begin(const Rules& rules, Slot& slot) const {
     return Account::Begin(rules, slot.payload(), slot.generation());
   }
@@ -43,7 +41,11 @@ class Counts {
     return Account(rules, slot.payload(), moment, slot.generation());
   }
   void Reserve(Slot&, const Rules&, Account&, Micros, const Costs&) const {}
-  void Save(Slot&, const Account&) const {}
+  void Save(Slot& slot, const Account& account) const {
+    if constexpr (requires { account.state(); }) {
+      if (account.state() != slot.payload()) std::memcpy(slot.payload(), account.state(), bytes_);
+    }
+  }
   void Destroy(Slot&) const {}
 
  private:
@@ -67,17 +69,21 @@ class TableStore final : public MemoryStore {
         table_(table_options_),
         manual_blocks_(table_options_),
         on_eviction_(options.on_eviction),
+        largest_limit_(policy.varies() ? policy.largest_limit() : 0),
         scratch_(sizeof(Slot) + states_.payload_bytes()) {}
 
   ~TableStore() override {
     table_.VisitAll([this](Slot& slot) { states_.Destroy(slot); });
   }
 
-  void SetMax(std::uint64_t max, bool records) override {
-    rules_.SetMax(max, records);
-    if constexpr (requires { rules_.policy().least_capacity(); }) {
-      states_.SetCapacity(rules_.policy().least_capacity());
+  bool UseLimits(std::span<const std::uint64_t> limits) override {
+    if (!limits.empty() && !HasRoomFor(limits)) return false;
+    rules_.UseLimits(limits);
+    SetCapacity();
+    if constexpr (kBecomesWeighted) {
+      if (states_.CanBeWeighted()) states_.weighted().rules.UseLimits(limits);
     }
+    return true;
   }
 
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros reading) override {
@@ -111,6 +117,9 @@ class TableStore final : public MemoryStore {
       return Peek(id, now, costs, recording, decision, manual_blocks_.EndOf(id));
     }
     assert(costs.IsAny());
+    if (recording == Recording::kRecord) [[unlikely]] {
+      return Record(id, now, costs, decision);
+    }
     TendNowAndThen(now);
     if (!manual_blocks_.IsEmpty()) [[unlikely]] {
       if (RefusesBlocked(id, now, costs, recording, decision)) return;
@@ -132,9 +141,14 @@ class TableStore final : public MemoryStore {
     const Place place = table_.Find(id);
     if (!place) return false;
     Settled settled;
-    WithCarrier(place, actual, [&](const auto& decider, auto& carrier) {
-      settled = decider.Settle(carrier, receipt, actual, Rules::Cut(now));
-    });
+    {
+      const RoomToRecord scope(rules_, receipt, actual);
+      SetCapacity();
+      WithCarrier(place, actual, [&](const auto& decider, auto& carrier) {
+        settled = decider.Settle(carrier, receipt, actual, Rules::Cut(now));
+      });
+    }
+    SetCapacity();
     if (settled == Settled::kAll) Forget(place);
     return settled != Settled::kNothing;
   }
@@ -175,6 +189,12 @@ class TableStore final : public MemoryStore {
   void Keep(PolicyOptions& limits) const override {
     limits.kept_actions = rules_.policy().log_capacity();
     limits.kept_for = rules_.policy().retention();
+    limits.largest_limit = std::max(limits.largest_limit, largest_limit_);
+    // States of a rate have to say which one.
+    if constexpr (requires { rules_.varies(); }) {
+      if (table_.live() > 0)
+        limits.largest_limit = std::max<std::uint64_t>(limits.largest_limit, 1);
+    }
   }
 
   void CopyTo(MemoryStore& other, Micros reading) const override {
@@ -197,8 +217,14 @@ class TableStore final : public MemoryStore {
     const Place place =
         table_.Insert(id, kLongAgo, kLongAgo, [this](Slot& slot) { Release(slot); });
     place.slot->set_generation(snapshot.generation);
-    const bool has_costs = !snapshot.numbers.empty();
-    WithStates(KeepsCosts(has_costs), [&]<class R, class S>(const R& rules, S& states) {
+    bool is_weighted = false;
+    if constexpr (kBecomesWeighted) {
+      is_weighted = !snapshot.numbers.empty() && states_.CanBeWeighted();
+    }
+    WithStates(is_weighted, [&]<class R, class S>(const R& rules, S& states) {
+      if constexpr (requires { states.SetCapacityOf(rules); }) {
+        states.SetCapacityOf(rules, snapshot.actions.size());
+      }
       auto account = states.Begin(rules, *place.slot);
       SlotCarrier<R, S> carrier(*this, rules, states, place);
       account.TakeOver(snapshot, now, [&](Micros at, const Costs& costs) {
@@ -206,6 +232,7 @@ class TableStore final : public MemoryStore {
         account.Record({.at = at}, costs);
       });
       carrier.Save(account, snapshot.block);
+      if constexpr (requires { states.SetCapacityOf(rules); }) states.SetCapacityOf(rules);
     });
   }
 
@@ -260,6 +287,11 @@ class TableStore final : public MemoryStore {
   /// Whether a log can turn into a weighted one.
   static constexpr bool kBecomesWeighted = requires(States & states) { states.weighted(); };
 
+  bool HasRoomFor(std::span<const std::uint64_t> limits) const {
+    if constexpr (requires { rules_.varies(); }) return rules_.varies();
+    return std::ranges::max(limits) <= rules_.policy().largest_limit();
+  }
+
   /// Whether an id's state is, or becomes, a weighted log if attempts have other costs than 1.
   bool KeepsCosts(bool has_costs) const {
     if constexpr (kBecomesWeighted) return states_.KeepsCosts(has_costs);
@@ -312,6 +344,29 @@ class TableStore final : public MemoryStore {
     }
   }
 
+  ROLLGATE_NOINLINE void Record(const Identity& id, Micros now, const Costs& costs,
+                                Decision& decision) {
+    Tend(now, 1);
+    {
+      const RoomToRecord scope(rules_);
+      SetCapacity();
+      if (const Place place = table_.Find(id)) {
+        WithCarrier(place, costs, [&](const auto& decider, auto& carrier) {
+          decider.Record(carrier, now, costs, decision, manual_blocks_.EndOf(id));
+        });
+      } else {
+        Begin(id, now, costs, Recording::kRecord, nullptr);
+        Peek(id, now, 0, Recording::kNothing, decision, manual_blocks_.EndOf(id));
+      }
+    }
+    SetCapacity();
+  }
+
+  /// Lets logs have the capacity that the rules say.
+  void SetCapacity() {
+    if constexpr (requires { states_.SetCapacityOf(rules_); }) states_.SetCapacityOf(rules_);
+  }
+
   /// Whether a call has blocked the id. Then its attempt is decided, and leaves no trace.
   ROLLGATE_NOINLINE bool RefusesBlocked(const Identity& id, Micros now, const Costs& costs,
                                         Recording recording, Decision& decision) {
@@ -327,6 +382,7 @@ class TableStore final : public MemoryStore {
   Slot& Scratch() { return *reinterpret_cast<Slot*>(scratch_.data()); }
 
   void Count(bool allowed, Recording recording = Recording::kAttempt) {
+    if (recording == Recording::kRecord) return;
     if (allowed) {
       ++allowed_;
     } else if (recording != Recording::kWaiting) {
@@ -365,7 +421,7 @@ class TableStore final : public MemoryStore {
     return std::max(now, rules_.FromTableTime(table_.forgotten_until()));
   }
 
-  /// The first attempt of an id, which is allowed, unless it can never be.
+  /// The first action of an id, which is allowed, unless it can never be.
   ROLLGATE_NOINLINE void Begin(const Identity& id, Micros now, const Costs& costs,
                                Recording recording, Decision* decision) {
     const Micros at = FirstMoment(now);
@@ -396,7 +452,7 @@ class TableStore final : public MemoryStore {
       }
       account.Record({.at = at}, costs);
       carrier.Save(account, Block());
-      Count(true);
+      Count(true, recording);
       if (decision != nullptr) Decider(rules).DescribeFirst(account, now, at, costs, *decision);
     });
   }
@@ -445,6 +501,7 @@ class TableStore final : public MemoryStore {
   std::size_t held_twice_ = 0;   // ids that are in the table and blocked by a call
   std::vector<WindowUse> uses_;  // for checks, once there are such blocks
   std::function<void()> on_eviction_;
+  std::uint64_t largest_limit_;  // of calls
   Generation last_generation_ = 0;
   std::uint64_t allowed_ = 0;
   std::uint64_t blocked_ = 0;

@@ -25,15 +25,18 @@ enum ConfigurationWord : std::size_t {
 static_assert(kFirstWindow + 2 <= kConfigurationWords, "one window fits");
 
 constexpr std::uint64_t kCountBlocked = 1;
-constexpr std::uint64_t kSetsMax = 2;
+constexpr std::uint64_t kCarriesLimits = 2;
 constexpr std::uint64_t kOwnClock = 4;
 constexpr std::uint64_t kNamed = 8;
 constexpr std::uint64_t kLongStamps = 16;
 constexpr std::uint64_t kHasBlocks = 32;
 constexpr std::uint64_t kWideCounts = 64;
 constexpr std::uint64_t kStopsInSleep = 128;
-constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock | kNamed | kLongStamps |
-                                      kHasBlocks | kWideCounts | kStopsInSleep;
+constexpr std::uint64_t kFlagsInUse = kCountBlocked | kCarriesLimits | kOwnClock | kNamed |
+                                      kLongStamps | kHasBlocks | kWideCounts | kStopsInSleep;
+
+/// In the word of an interval.
+constexpr std::uint64_t kIsCalendar = std::uint64_t{1} << 63;
 
 std::uint64_t FlagOf(SharedClock clock) {
   return clock == SharedClock::kOwn            ? kOwnClock
@@ -67,7 +70,6 @@ LogForm LogFormFor(const Policy& policy, std::uint64_t room, bool rounds_up) {
   if (policy.algorithm() != Algorithm::kSlidingWindowLog) return {};
   if (policy.weighted()) return {WeightedEntries::kMost, true};
   const bool has_long_stamps = policy.retention() > ShortLog<Policy>::Log::kLongestRetention;
-  if (policy.sets_max()) return {kLongestSharedVaryingLog, has_long_stamps};
   const std::uint64_t least = std::max<std::uint64_t>(room, policy.log_capacity());
   const std::uint64_t wanted = rounds_up ? std::bit_ceil(least) : least;
   return {static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, kLongestSharedLog)),
@@ -76,17 +78,19 @@ LogForm LogFormFor(const Policy& policy, std::uint64_t room, bool rounds_up) {
 
 std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, SharedClock clock,
                                            const LogForm& form) {
-  const std::uint64_t flags =
-      (policy.count_blocked() ? kCountBlocked : 0) | (policy.sets_max() ? kSetsMax : 0) |
-      FlagOf(clock) | (policy.weighted() ? kNamed : 0) | (form.has_long_stamps ? kLongStamps : 0) |
-      (policy.blocks().empty() ? 0 : kHasBlocks) |
-      (CountFormat(policy).is_wide() ? kWideCounts : 0);
+  const std::uint64_t flags = (policy.count_blocked() ? kCountBlocked : 0) |
+                              (policy.algorithm() == Algorithm::kGcra ? kCarriesLimits : 0) |
+                              FlagOf(clock) | (policy.weighted() ? kNamed : 0) |
+                              (form.has_long_stamps ? kLongStamps : 0) |
+                              (policy.blocks().empty() ? 0 : kHasBlocks) |
+                              (CountFormat(policy).is_wide() ? kWideCounts : 0);
   std::vector<std::uint64_t> words = {static_cast<std::uint64_t>(policy.algorithm()), flags,
                                       static_cast<std::uint64_t>(policy.min_difference()),
                                       form.room, policy.windows().size()};
   for (const Window& window : policy.windows()) {
-    words.push_back(static_cast<std::uint64_t>(window.interval));
-    words.push_back(policy.sets_max() ? 0 : window.max);  // changes with each attempt
+    words.push_back(static_cast<std::uint64_t>(window.interval) |
+                    (window.is_calendar ? kIsCalendar : 0));
+    words.push_back(window.max);
   }
   for (const Micros length : policy.blocks()) words.push_back(static_cast<std::uint64_t>(length));
   if (words.size() > kConfigurationWords) {
@@ -134,9 +138,7 @@ std::string WhyNot(std::span<const std::uint64_t> ours, std::span<const std::uin
     return (words[kFlags] & flag) != 0;
   };
   const auto algorithm = static_cast<Algorithm>(ours[kAlgorithm]);
-  if (algorithm == Algorithm::kGcra) {
-    return std::ranges::equal(ours, theirs) ? "" : kOther;  // the units of its times differ
-  }
+  if (algorithm == Algorithm::kGcra) return "";  // its states say which limits they are of
   std::uint64_t largest_max = 0;
   for (std::size_t i = kFirstWindow; i < kFirstWindow + 2 * ours[kWindows]; i += 2) {
     if (algorithm != Algorithm::kSlidingWindowLog && ours[i] != theirs[i]) return kOther;
@@ -151,7 +153,7 @@ std::string WhyNot(std::span<const std::uint64_t> ours, std::span<const std::uin
   if (has(ours, kLongStamps) && !has(theirs, kLongStamps)) {
     return "its records hold intervals of at most 71 minutes";
   }
-  if (!has(ours, kSetsMax) && largest_max > room) {
+  if (largest_max > room) {
     return "its records have room for " + std::to_string(room) +
            " actions, and { shared: { room: " + std::to_string(largest_max) +
            " } } where it is made would give them more";
@@ -177,11 +179,14 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
 
   std::string text = (flags & kNamed) != 0 ? "{ named limits: [" : "{ limits: [";
   for (std::size_t i = 0; i < windows; ++i) {
-    const std::string max = (flags & kSetsMax) != 0
-                                ? "limit: a function"
-                                : "maxInInterval: " + std::to_string(rest[2 * i + 1]);
-    text.append(i == 0 ? "" : ", ").append("{ interval: ").append(MillisText(rest[2 * i]));
-    text.append(", ").append(max).append(" }");
+    const std::uint64_t interval = rest[2 * i];
+    text.append(i == 0 ? "{ " : ", { ");
+    if ((interval & kIsCalendar) != 0) {
+      text.append("calendar: up to ").append(MillisText(interval & ~kIsCalendar)).append(" ms");
+    } else {
+      text.append("interval: ").append(MillisText(interval));
+    }
+    text.append(", maxInInterval: ").append(std::to_string(rest[2 * i + 1])).append(" }");
   }
   text += ']';
   if (const std::uint64_t difference = configuration[kMinDifference]; difference != 0) {
@@ -194,7 +199,7 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
     lengths.append(lengths.empty() ? "" : ", ").append(MillisText(length));
   }
   if (!lengths.empty()) text += ", blockFor: [" + lengths + ']';
-  const bool has_room = algorithm == 0 && (flags & (kNamed | kSetsMax)) == 0;
+  const bool has_room = algorithm == 0 && (flags & kNamed) == 0;
   return text + clock + (has_room ? room : "") + " }";
 }
 

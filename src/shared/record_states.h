@@ -82,7 +82,7 @@ class StateWords {
     return Account::Begin(rules, Bytes(state), generation);
   }
 
-  Account Load(const Rules& rules, std::uint64_t* state, std::uint64_t) const {
+  Account Load(const Rules& rules, std::uint64_t* state, std::uint64_t, Micros) const {
     Account account(rules, Bytes(state), static_cast<Micros>(state[kMoment]),
                     static_cast<Generation>(state[kGeneration]));
     if (!account.IsSound()) ThrowCorrupt("invalid count");
@@ -91,9 +91,14 @@ class StateWords {
 
   void Reserve(const Rules&, Account&, Micros, Micros, const Costs&) const {}
 
-  void Save(std::uint64_t* state, const Account& account) const {
+  void Save(const Rules& rules, std::uint64_t* state, const Account& account) const {
     state[kMoment] = static_cast<std::uint64_t>(account.moment());
     state[kGeneration] = account.generation();
+    if constexpr (requires { account.state(); }) {
+      if (account.state() != Bytes(state)) {
+        std::copy_n(account.state(), rules.state_bytes(), Bytes(state));
+      }
+    }
   }
 
  private:
@@ -132,7 +137,9 @@ class StateWords<Rules> {
     return Account(rules, generation, LogHead{}, Ring(state), 0, Capacity(capacity, 1));
   }
 
-  Account Load(const Rules& rules, std::uint64_t* state, std::uint64_t capacity) const {
+  /// `retention`: see Header.
+  Account Load(const Rules& rules, std::uint64_t* state, std::uint64_t capacity,
+               Micros retention) const {
     const int bits = Bits();
     std::uint64_t numbers = is_short_ ? state[kGeneration] >> kGenerationBits : state[numbers_at_];
     const auto next = [&] {
@@ -152,6 +159,9 @@ class StateWords<Rules> {
         (head.head == room && room > 0)) {
       ThrowCorrupt("invalid log");
     }
+    if (head.size > capacity) [[unlikely]] {
+      head = WithoutUnneeded<Stamp>(head, Ring(state), room, retention);
+    }
     return Account(rules, static_cast<Generation>(state[kGeneration]), head, Ring(state), room,
                    Capacity(capacity, head.size));
   }
@@ -166,7 +176,7 @@ class StateWords<Rules> {
     if (room != log.ring_room()) log.ResizeInPlace(room);
   }
 
-  void Save(std::uint64_t* state, const Account& account) const {
+  void Save(const Rules&, std::uint64_t* state, const Account& account) const {
     const LogHead& head = account.log().head();
     assert(head.size <= room_ && account.log().ring_room() < room_);
     assert(UsedWords(account) <= words());
@@ -228,7 +238,7 @@ class StateWords<WeightedLog> {
     return Account(rules, generation, state + at_ + 1, 0, {});
   }
 
-  Account Load(const WeightedLog& rules, std::uint64_t* state, std::uint64_t) const {
+  Account Load(const WeightedLog& rules, std::uint64_t* state, std::uint64_t, Micros) const {
     const auto number = [&](int i) {
       return static_cast<std::uint32_t>(state[at_] >> (i * kBits) & ((1u << kBits) - 1));
     };
@@ -249,7 +259,7 @@ class StateWords<WeightedLog> {
     if (room != entries.room()) entries.ResizeInPlace(room);
   }
 
-  void Save(std::uint64_t* state, const Account& account) const {
+  void Save(const WeightedLog&, std::uint64_t* state, const Account& account) const {
     const WeightedEntries& entries = account.entries();
     state[kMoment] = static_cast<std::uint64_t>(account.moment());
     state[kGeneration] = account.generation();

@@ -1,9 +1,15 @@
 // The store in shared memory for one algorithm.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/algorithms.h"
 #include "core/decider.h"
@@ -33,14 +39,16 @@ class RegionStore final : public SharedStore {
  public:
   /// `region` fits the policy and has logs of this form. Throws SharedError.
   RegionStore(const Policy& policy, const LogForm& form, Region region,
-              std::function<void()> on_eviction)
+              const SharedStoreOptions& options)
       : rules_(policy),
         blocks_(rules_.policy(), kBlock),
         states_(rules_, form, kBlock + blocks_.words()),
         region_(std::move(region)),
         table_(region_.view(), region_.entry()),
-        on_eviction_(std::move(on_eviction)),
-        uses_(policy.windows().size()) {
+        name_(options.name),
+        on_eviction_(options.on_eviction),
+        uses_(policy.windows().size()),
+        room_(form.room) {
     if (states_.words() > table_.state_words()) ThrowCorrupt("records are too small");
   }
 
@@ -59,7 +67,11 @@ class RegionStore final : public SharedStore {
   AlignmentWords& alignment() const override { return region_.header().alignment; }
   int most_tries() const override { return most_tries_; }
 
-  void SetMax(std::uint64_t max, bool records) override { rules_.SetMax(max, records); }
+  bool UseLimits(std::span<const std::uint64_t> limits) override {
+    if (!limits.empty()) CheckRoom(std::ranges::max(limits));
+    rules_.UseLimits(limits);
+    return true;
+  }
 
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros reading) override {
     const Micros now = Rules::Cut(reading);
@@ -92,6 +104,7 @@ class RegionStore final : public SharedStore {
       return Peek(id, now, costs, recording, decision, until);
     }
     assert(costs.IsAny());
+    if (recording == Recording::kRecord) return Record(id, now, costs, decision);
     if (MayBeBlocked(now)) [[unlikely]] {
       if (RefusesBlocked(id, now, costs, recording, decision)) return;
     }
@@ -114,6 +127,7 @@ class RegionStore final : public SharedStore {
               Micros reading) override {
     const Micros now = Rules::Cut(reading);
     BeforeCall();
+    const RoomToRecord scope(rules_, receipt, actual);
     for (Tries tries(most_tries_);; tries.Next()) {
       if (!table_.Find(id)) return false;
       RecordCarrier carrier(*this);
@@ -179,7 +193,8 @@ class RegionStore final : public SharedStore {
     explicit RecordCarrier(RegionStore& store) : store_(store) {}
 
     Account Load() {
-      return store_.states_.Load(store_.rules_, store_.table_.state(), store_.LogCapacity());
+      return store_.states_.Load(store_.rules_, store_.table_.state(), store_.LogCapacity(),
+                                 store_.Retention());
     }
     Account LoadCopy() { return Load(); }
     Block LoadBlock() { return store_.blocks_.Load(store_.table_.state()); }
@@ -206,7 +221,9 @@ class RegionStore final : public SharedStore {
         std::min(region_.header().retention.load(std::memory_order_relaxed), longest));
   }
   std::uint64_t LogCapacity() const {
-    return region_.header().log_capacity.load(std::memory_order_relaxed);
+    // A call may bring larger limits.
+    return std::max<std::uint64_t>(region_.header().log_capacity.load(std::memory_order_relaxed),
+                                   rules_.policy().log_capacity());
   }
 
   void Count(bool allowed, Recording recording = Recording::kAttempt) {
@@ -229,13 +246,47 @@ class RegionStore final : public SharedStore {
   }
 
   Saved Save(const Account& account, const Block& block) {
-    states_.Save(table_.state(), account);
+    states_.Save(rules_, table_.state(), account);
     blocks_.Store(table_.state(), block);
     Micros expires = kLongAgo;
     if (account.moment() != kLongAgo) {
       expires = Bounded(Bounded(rules_.FromTableTime(account.moment())) + Retention());
     }
     return {blocks_.Expires(block, expires), states_.UsedWords(account)};
+  }
+
+  /// Throws SharedError if the records have no room for a limit of a call.
+  void CheckRoom(std::uint64_t largest) const {
+    if constexpr (KeepsLog<Rules>) {
+      if (largest <= room_) return;
+      ThrowMismatch(largest, "its records have room for " + std::to_string(room_) +
+                                 " actions, and { shared: { room: " + std::to_string(largest) +
+                                 " } } where it is made would give them more");
+    } else if constexpr (requires { rules_.counts(); }) {
+      if (largest < rules_.counts().most() || rules_.counts().is_wide()) return;
+      ThrowMismatch(largest, "its counts end at " + std::to_string(rules_.counts().most()) +
+                                 ", and a limit of so many where it is made would let them grow");
+    }
+  }
+  [[noreturn]] ROLLGATE_COLD void ThrowMismatch(std::uint64_t limit, const std::string& why) const {
+    throw SharedError(SharedError::Kind::kMismatch, "the shared limiter '" + name_ +
+                                                        "' has no room for a limit of " +
+                                                        std::to_string(limit) + ": " + why);
+  }
+
+  /// Records an action, whatever limits and blocks say, and shows what is used then.
+  void Record(const Identity& id, Micros now, const Costs& costs, Decision& decision) {
+    const Micros blocked_until = MayBeBlocked(now) ? BlockedUntil(id) : kLongAgo;
+    const RoomToRecord scope(rules_);
+    for (Tries tries(most_tries_);; tries.Next()) {
+      if (table_.Find(id)) {
+        RecordCarrier carrier(*this);
+        Decider(rules_).Record(carrier, now, costs, decision, blocked_until);
+        if (carrier.Publish()) return;
+      } else if (Insert(now, costs, nullptr)) {
+        return Peek(id, now, 0, Recording::kNothing, decision, blocked_until);
+      }
+    }
   }
 
   /// Inserts the id with its first attempt. Returns false if another thread was faster.
@@ -316,8 +367,10 @@ class RegionStore final : public SharedStore {
   States states_;
   Region region_;
   Table<Access> table_;
+  std::string name_;
   std::function<void()> on_eviction_;
   std::vector<WindowUse> uses_;  // for checks of blocked ids
+  std::uint64_t room_;           // of logs, in actions
   std::uint64_t allowed_ = 0;
   std::uint64_t blocked_ = 0;
   std::uint64_t evicted_ = 0;
@@ -325,11 +378,18 @@ class RegionStore final : public SharedStore {
 };
 
 /// Returns `make.template operator()<S>()`, where S is the policy's store in a region of this form.
+/// Precondition: the policy varies.
 template <class T, class Make>
 T WithSharedStore(const Policy& policy, const LogForm& form, Make make) {
-  return WithAlgorithm<T>(
-      policy, [&]<class Rules>() -> T { return make.template operator()<RegionStore<Rules>>(); },
-      form.has_long_stamps);
+  assert(policy.varies());
+  const auto in_region = [&]<class Rules>() -> T {
+    if constexpr (kNeverVaries<Rules>) {
+      return T();
+    } else {
+      return make.template operator()<RegionStore<Rules>>();
+    }
+  };
+  return WithAlgorithm<T>(policy, in_region, form.has_long_stamps);
 }
 
 }  // namespace rollgate::shared

@@ -32,14 +32,15 @@ shared::RegionOptions RegionFor(const Policy& policy, const SharedStoreOptions& 
 Made StoreIn(shared::Region region, const Policy& policy, const SharedStoreOptions& options) {
   const shared::LogForm form = shared::LogFormOf(region.configuration());
   return shared::WithSharedStore<Made>(policy, form, [&]<class S>() -> Made {
-    return std::make_unique<S>(policy, form, std::move(region), options.on_eviction);
+    return std::make_unique<S>(policy, form, std::move(region), options);
   });
 }
 
 }  // namespace
 
-std::unique_ptr<SharedStore> SharedStore::Attach(const Policy& policy,
+std::unique_ptr<SharedStore> SharedStore::Attach(const Policy& given,
                                                  const SharedStoreOptions& options) {
+  const Policy policy = given.ThatVaries();
   const auto attach = [&](const shared::LogForm& form) {
     return StoreIn(shared::Region::Attach(RegionFor(policy, options, form)), policy, options);
   };
@@ -55,8 +56,9 @@ std::unique_ptr<SharedStore> SharedStore::Attach(const Policy& policy,
 }
 
 std::unique_ptr<SharedStore> SharedStore::WithLimits(std::unique_ptr<SharedStore>& store,
-                                                     const Policy& policy,
+                                                     const Policy& given,
                                                      const SharedStoreOptions& options) {
+  const Policy policy = given.ThatVaries();
   const shared::LogForm form = shared::LogFormFor(policy, options.room);
   store->region().Admit(RegionFor(policy, options, form));
   shared::Region region = std::move(store->region());

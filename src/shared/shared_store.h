@@ -22,9 +22,6 @@ class Region;
 /// The largest log in shared memory.
 inline constexpr std::size_t kLongestSharedLog = (std::size_t{1} << 20) - 1;
 
-/// The same if the max changes with each attempt.
-inline constexpr std::size_t kLongestSharedVaryingLog = 1000;
-
 /// What `now` is read from; the same for all who share a region.
 enum class SharedClock : std::uint8_t {
   kGoesOnInSleep,  ///< the host's

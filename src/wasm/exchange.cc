@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/numbers.h"
+
 namespace rollgate::wasm {
 namespace {
 
@@ -59,6 +61,22 @@ Costs ReadCosts(double cost, const double* numbers, std::vector<std::uint64_t>& 
   if (cost >= 0) return static_cast<std::uint64_t>(cost);
   std::copy_n(numbers, each.size(), each.begin());
   return Costs(each);
+}
+
+std::vector<std::uint64_t> ReadLimits(std::int32_t terms, std::size_t windows) {
+  if ((terms & kLimits) == 0) return {};
+  const double* const limits = Numbers() + windows;
+  return {limits, limits + windows};
+}
+
+/// Writes ordinal, start and end of the calendar window that contains `at` to Numbers.
+/// `is_of_call`: the call brings calendars.
+extern "C" __attribute__((import_module("rollgate"), import_name("find_window"))) void FindWindow(
+    std::int32_t window, double at, bool is_of_call);
+
+Calendars::Span HostCalendars::Find(std::size_t window, Micros at) {
+  FindWindow(static_cast<std::int32_t>(window), static_cast<double>(at), are_of_call);
+  return SpanFromJs(Numbers());
 }
 
 }  // namespace rollgate::wasm

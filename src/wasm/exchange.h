@@ -11,6 +11,7 @@
 
 #include "core/decision.h"
 #include "core/identity.h"
+#include "core/policy.h"
 
 /// A function for JavaScript.
 #define ROLLGATE_EXPORT(name) extern "C" __attribute__((export_name(#name)))
@@ -34,6 +35,21 @@ std::int32_t Guarded(Call call) {
     return kExhausted;
   }
 }
+
+/// What a call brings of its own: bits.
+enum Terms : std::int32_t {
+  kLimits = 1,     ///< one for each window, in Numbers behind the room for costs
+  kCalendars = 2,  ///< JavaScript finds windows of these
+};
+
+/// The limits of a call; none without kLimits.
+std::vector<std::uint64_t> ReadLimits(std::int32_t terms, std::size_t windows);
+
+/// Asks JavaScript, which knows the calendars of the limiter of the current call.
+class HostCalendars final : public Calendars {
+ public:
+  Span Find(std::size_t window, Micros at) override;
+};
 
 /// The area for policies, costs, decisions and statistics. JavaScript has reserved enough of it.
 double* Numbers();

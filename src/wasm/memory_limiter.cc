@@ -29,15 +29,41 @@ namespace rollgate::wasm {
 namespace {
 
 struct MemoryLimiter {
-  MemoryLimiter(const Policy& policy, MemoryStoreOptions store_options)
+  MemoryLimiter(PolicyOptions given, MemoryStoreOptions store_options)
       : options(std::move(store_options)),
-        traits(TraitsOf(policy)),
-        longest_interval(policy.longest_interval()),
-        uses(policy.windows().size()),
+        policy(std::move(given)),
+        uses(policy.windows.size()),
         costs(uses.size()),
         actual_costs(uses.size()) {
     options.on_eviction = [this] { has_evicted = true; };
-    store = CreateMemoryStore(policy, options);
+    policy.calendars = &calendars;
+    const Policy rules(policy);
+    traits = TraitsOf(rules);
+    grows_to_record = LimitToRecordUnder(rules);
+    store = CreateMemoryStore(rules, options);
+  }
+
+  /// Puts a store with other limits, which has taken over all ids, in place of the store.
+  void ReplaceStore(PolicyOptions next, Micros now) {
+    const StoreStats last = store->stats();
+    store = WithLimits(*store, next, options, now);
+    policy = std::move(next);
+    before.Add(last);
+  }
+
+  /// As in src/binding/local_limiter.h.
+  void MakeRoomToRecord(Micros now) {
+    if (grows_to_record == 0) return;
+    UseLimits(std::vector<std::uint64_t>(uses.size(), grows_to_record), now);
+    store->UseLimits({});
+  }
+
+  void UseLimits(std::span<const std::uint64_t> limits, Micros now) {
+    if (store->UseLimits(limits)) return;
+    PolicyOptions wider = policy;
+    wider.largest_limit = LargestLimitFor(limits);
+    ReplaceStore(std::move(wider), now);
+    store->UseLimits(limits);
   }
 
   Micros Time(double now) const { return TimeFromJs(now) + OffsetIn(alignment); }
@@ -46,8 +72,10 @@ struct MemoryLimiter {
   std::int32_t Done() { return std::exchange(has_evicted, false) ? kEvicted : kDone; }
 
   MemoryStoreOptions options;
+  PolicyOptions policy;
+  HostCalendars calendars;
   AlgorithmTraits traits;
-  Micros longest_interval;
+  std::uint64_t grows_to_record = 0;
   AlignmentWords alignment = {};
   std::unique_ptr<MemoryStore> store;
   StoreStats before = {};       // attempts and evictions under earlier limits
@@ -55,6 +83,27 @@ struct MemoryLimiter {
   std::vector<std::uint64_t> costs;
   std::vector<std::uint64_t> actual_costs;
   bool has_evicted = false;
+};
+
+/// What a call brings of its own, as long as this lives.
+class TermsOfCall {
+ public:
+  TermsOfCall(MemoryLimiter& limiter, std::int32_t terms, Micros now) : limiter_(limiter) {
+    const auto limits = ReadLimits(terms, limiter.uses.size());
+    if (!limits.empty()) limiter.UseLimits(limits, now);
+    has_limits_ = !limits.empty();
+    limiter.calendars.are_of_call = (terms & kCalendars) != 0;
+  }
+  ~TermsOfCall() {
+    if (has_limits_) limiter_.store->UseLimits({});
+    limiter_.calendars.are_of_call = false;
+  }
+  TermsOfCall(const TermsOfCall&) = delete;
+  TermsOfCall& operator=(const TermsOfCall&) = delete;
+
+ private:
+  MemoryLimiter& limiter_;
+  bool has_limits_ = false;
 };
 
 }  // namespace
@@ -72,7 +121,7 @@ MemoryLimiter* MemoryNew(double max_keys, bool clock_may_step_back) {
     options.max_keys = static_cast<std::size_t>(std::min(max_keys, double{1 << 30}));
     options.secret = ReadSecret();
     options.clock_may_step_back = clock_may_step_back;
-    return new MemoryLimiter(Policy(PolicyFromJs(Numbers())), options);
+    return new MemoryLimiter(PolicyFromJs(Numbers()), options);
   } catch (...) {
     return nullptr;
   }
@@ -96,22 +145,20 @@ double MemoryCheck(MemoryLimiter* limiter, std::int32_t length, double now) {
   }
 }
 
-/// Writes a decision to Numbers. For `cost`, see ReadCosts. `max` is 0 unless the policy sets it
-/// with each attempt.
+/// Writes a decision to Numbers. For `cost`, see ReadCosts; for `terms`, see Terms.
 ROLLGATE_EXPORT(memory_decide)
 std::int32_t MemoryDecide(MemoryLimiter* limiter, std::int32_t length, double now,
-                          std::int32_t records, double cost, double max) {
+                          std::int32_t records, double cost, std::int32_t terms) {
   return Guarded([&] {
-    MemoryStore& store = *limiter->store;
     const Identity identity = ReadIdentity(length, limiter->options.secret);
-    const auto recording = static_cast<Recording>(records);
-    if (max != 0) {
-      store.SetMax(static_cast<std::uint64_t>(max), RecordsActions(recording));
-    }
+    const Micros time = limiter->Time(now);
     const Costs costs = ReadCosts(cost, Numbers(), limiter->costs);
+    const auto recording = static_cast<Recording>(records);
+    if (recording == Recording::kRecord) limiter->MakeRoomToRecord(time);
+    const TermsOfCall scope(*limiter, terms, time);
     Decision decision;
     decision.windows = limiter->uses;
-    store.Decide(identity, limiter->Time(now), costs, recording, decision);
+    limiter->store->Decide(identity, time, costs, recording, decision);
     WriteDecision(decision, Numbers());
     return limiter->Done();
   });
@@ -126,7 +173,11 @@ std::int32_t MemorySettle(MemoryLimiter* limiter, std::int32_t length, double no
                           static_cast<std::uint64_t>(token)};
     const Costs costs = ReadCosts(actual, Numbers() + limiter->uses.size(), limiter->actual_costs);
     const Identity identity = ReadIdentity(length, limiter->options.secret);
-    return limiter->store->Settle(identity, receipt, costs, limiter->Time(now)) ? kFound : kDone;
+    const Micros time = limiter->Time(now);
+    if (costs.IsUniform() && receipt.cost.IsUniform() && costs.uniform() > receipt.cost.uniform()) {
+      limiter->MakeRoomToRecord(time);
+    }
+    return limiter->store->Settle(identity, receipt, costs, time) ? kFound : kDone;
   });
 }
 
@@ -143,13 +194,9 @@ std::int32_t MemoryBlock(MemoryLimiter* limiter, std::int32_t length, double now
 ROLLGATE_EXPORT(memory_set_limits)
 std::int32_t MemorySetLimits(MemoryLimiter* limiter, double now) {
   return Guarded([&]() -> std::int32_t {
-    const StoreStats last = limiter->store->stats();
     PolicyOptions policy = PolicyFromJs(Numbers());
-    const Micros longest = std::ranges::max(policy.windows, {}, &Window::interval).interval;
-    limiter->store =
-        WithLimits(*limiter->store, std::move(policy), limiter->options, limiter->Time(now));
-    limiter->longest_interval = longest;
-    limiter->before.Add(last);
+    policy.calendars = &limiter->calendars;
+    limiter->ReplaceStore(std::move(policy), limiter->Time(now));
     return kDone;
   });
 }
@@ -183,7 +230,7 @@ ROLLGATE_EXPORT(memory_follow)
 void MemoryFollow(MemoryLimiter* limiter, double now, double wall) {
   if (!limiter->traits.aligns_to_epoch) return;
   const Micros offset = TimeFromJs(wall) - TimeFromJs(now);
-  FollowWall(limiter->alignment, offset, limiter->longest_interval);
+  FollowWall(limiter->alignment, offset, PeriodOf(limiter->policy.windows));
 }
 
 /// Whether settling depends on the time, under the policy in Numbers; kExhausted.

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/numbers.h"
@@ -13,12 +15,13 @@ namespace rollgate::wasm {
 namespace {
 
 struct PortableCore {
-  explicit PortableCore(const Policy& policy)
-      : limiter(PortableLimiter::Create(policy)),
-        uses(policy.windows().size()),
-        costs(uses.size()),
-        actual_costs(uses.size()) {}
+  explicit PortableCore(PolicyOptions policy)
+      : uses(policy.windows.size()), costs(uses.size()), actual_costs(uses.size()) {
+    policy.calendars = &calendars;
+    limiter = PortableLimiter::Create(Policy(std::move(policy)));
+  }
 
+  HostCalendars calendars;
   std::unique_ptr<PortableLimiter> limiter;
   std::vector<WindowUse> uses;  // for decisions
   std::vector<std::uint64_t> costs;
@@ -42,7 +45,7 @@ using namespace rollgate::wasm;
 
 ROLLGATE_EXPORT(portable_new) PortableCore* PortableNew() {
   try {
-    return new PortableCore(Policy(PolicyFromJs(Numbers())));
+    return new PortableCore(PolicyFromJs(Numbers()));
   } catch (...) {
     return nullptr;
   }
@@ -55,19 +58,17 @@ ROLLGATE_EXPORT(portable_delete) void PortableDelete(PortableCore* core) {
 /// Writes a decision and the next state: see memory_decide.
 ROLLGATE_EXPORT(portable_decide)
 std::int32_t PortableDecide(PortableCore* core, std::size_t size, double now, std::int32_t records,
-                            double cost, double max, double generation) {
+                            double cost, std::int32_t terms, double generation) {
   return Guarded([&] {
-    PortableLimiter& limiter = *core->limiter;
+    core->limiter->UseLimits(ReadLimits(terms, core->uses.size()));
+    core->calendars.are_of_call = (terms & kCalendars) != 0;
     const auto recording = static_cast<Recording>(records);
-    if (max != 0) {
-      limiter.SetMax(static_cast<std::uint64_t>(max), RecordsActions(recording));
-    }
     const Costs costs = ReadCosts(cost, Numbers(), core->costs);
     const auto number = static_cast<Generation>(generation);
     Decision decision;
     decision.windows = core->uses;
-    const Outcome outcome = limiter.Decide(StateOf(size), TimeFromJs(now), costs, recording, number,
-                                           decision, core->next);
+    const Outcome outcome = core->limiter->Decide(StateOf(size), TimeFromJs(now), costs, recording,
+                                                  number, decision, core->next);
     if (outcome != Outcome::kForeign) WriteDecision(decision, Numbers());
     return static_cast<std::int32_t>(outcome);
   });
