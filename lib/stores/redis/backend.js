@@ -18,6 +18,7 @@ function nameOf({ operation, actual }) {
   if (operation === OPERATIONS.PEEK) return 'peek';
   if (operation === OPERATIONS.SETTLE) return actual === 0 ? 'refund' : 'settle';
   if (operation === OPERATIONS.BLOCK) return 'block';
+  if (operation === OPERATIONS.RECORD) return 'record';
   return operation === OPERATIONS.CLEAR ? 'clear' : 'attempt';
 }
 

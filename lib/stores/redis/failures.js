@@ -45,6 +45,12 @@ const closed = kind(CLOSED, () => 'the Redis client is closed');
 /** The limiter was closed while its call was pending. */
 const closedMeanwhile = kind('ERR_ROLLGATE_CLOSED', () => 'the limiter was closed meanwhile');
 
+/** The server's time is outside of the calendar windows that the call brought: see frame.lua. */
+const wrongTime = kind('ERR_ROLLGATE_CLOCK', () => {
+  const what = "this process's clock and that of the Redis server differ by more than a window";
+  return `${what} of the calendar: set the one that is wrong`;
+});
+
 /** Whether the next call would meet the same failure. */
 function isOutage({ code }) {
   return [TIMEOUT, UNREACHABLE, AUTH, CLOSED].includes(code);
@@ -143,4 +149,5 @@ module.exports = {
   timeout,
   timeoutAt,
   unreachable,
+  wrongTime,
 };

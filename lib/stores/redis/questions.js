@@ -18,14 +18,19 @@ const script = require('./script');
  *   read together with others; `isChange`: it settles or blocks; `length`: of the reply for a key, in integers
  */
 
+/** No calendars. */
+const NO_NUMBERS = [];
+
 class Questions {
   #policy;
-  #policyNumbers;
+  #calendars; // by window; undefined if none has one
   #common = []; // those that many calls have in common
+  #aroundCommon = NO_NUMBERS; // the numbers of calendars in these
 
   constructor(policy) {
     this.#policy = policy;
-    this.#policyNumbers = script.createPolicyNumbers(policy);
+    const calendars = policy.windows.map(({ calendar }) => calendar);
+    if (calendars.some((calendar) => calendar !== undefined)) this.#calendars = calendars;
   }
 
   /** The amounts of the key of a call that decides: a Float64Array, or one number; 0 and 1 are part of the question. */
@@ -34,33 +39,41 @@ class Questions {
   }
 
   /** The question of a call that decides. Calls of different costs share a group. */
-  of({ operation, isFull, now, max, cost }) {
-    const { within } = this.#policyNumbers;
-    const isCommon = now === undefined && within === undefined;
+  of({ operation, isFull, now, cost, terms }) {
+    const around = this.#numbersAround(now, terms?.calendars);
     const number = script.costNumberOf(this.#policy, cost);
-    const place = 8 * operation + (isFull ? 4 : 0) + number + 2; // the number is -2 to 1
-    if (isCommon && this.#common[place] !== undefined) return this.#common[place];
     const call = script.callNumbers(operation, isFull, now, number);
-    const question = this.#create(call, within?.(max, operation));
-    if (isCommon) this.#common[place] = question;
-    return question;
+    if (now !== undefined || terms !== undefined) return this.#create(call, around, terms?.limits);
+    if (around.some((numbers, i) => numbers !== this.#aroundCommon[i])) this.#common = [];
+    this.#aroundCommon = around;
+    const place = 8 * operation + (isFull ? 4 : 0) + number + 2; // the number is -2 to 1
+    this.#common[place] ??= this.#create(call, around);
+    return this.#common[place];
   }
 
   /** The question of a call that settles or blocks, with operandsOf the call. */
   ofChange({ operation, now }, { amounts, at, generation }) {
     const number = script.settledCostNumberOf(this.#policy, amounts);
-    return this.#create(script.callNumbers(operation, false, now, number, at, generation));
+    const call = script.callNumbers(operation, false, now, number, at, generation);
+    return this.#create(call, NO_NUMBERS);
   }
 
-  #create(call, ofPolicy = this.#policyNumbers.numbers) {
+  /** The numbers of each calendar window: the server's clock chooses a window, this one those to choose from. */
+  #numbersAround(now, calendars = this.#calendars) {
+    if (this.#calendars === undefined) return NO_NUMBERS;
+    const ms = now === undefined ? Date.now() : now / 1000;
+    return calendars.flatMap((calendar) => calendar?.around(ms) ?? []);
+  }
+
+  #create(call, around, limits) {
     const [operation, full] = call;
     const { algorithm, windows } = this.#policy;
-    const head = script.groupHead(call, ofPolicy);
+    const head = script.groupHead(call, script.policyNumbers(this.#policy, limits, around));
     return {
       algorithm,
       head,
       headText: head.latin1Slice(),
-      isApart: this.#policyNumbers.hasLongLogs || !isAttempt(operation),
+      isApart: script.hasLongLogs(this.#policy, limits) || !isAttempt(operation),
       isChange: !isDecision(operation),
       isFull: full === 1,
       length: full === 1 ? decisionLength(windows.length) : 1,

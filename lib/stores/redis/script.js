@@ -20,15 +20,25 @@ const AMOUNTS = -2;
 /** A duration in ms, in us. */
 const microsOf = (ms) => Math.min(durationToMicros(ms), LONGEST_MICROS);
 
-/** The numbers of every group under one policy: from count_blocked on, without amounts. */
-function policyNumbers({ windows, minDifference, countBlocked, blockFor }, keep = 0) {
+/**
+ * The numbers of every group under one policy: from count_blocked on, without amounts. `limits` are those of a call
+ * that has its own; `around` has the numbers of each calendar at the time of the call.
+ */
+function policyNumbers({ windows, minDifference, countBlocked, blockFor }, limits, around = []) {
+  const own = windows.map(({ maxInInterval }) => maxInInterval);
+  const numbersOf = ({ interval, calendar }, i) => {
+    const length = microsOf(interval);
+    return [calendar === undefined ? length : -length, (limits ?? own)[i]];
+  };
   return [
     countBlocked ? 1 : 0,
     microsOf(minDifference),
-    keep,
+    limits === undefined ? 0 : Math.max(...own),
+    windows.length,
     blockFor.length,
-    ...windows.flatMap(({ interval, maxInInterval }) => [microsOf(interval), maxInInterval]),
+    ...windows.flatMap(numbersOf),
     ...blockFor.map(microsOf),
+    ...around.flatMap((numbers) => [...numbers]),
   ];
 }
 
@@ -98,27 +108,13 @@ function runWords(groups, mayRepeat = true) {
 /** A log of more actions than this is not read whole: as in src/redis/scripts/sliding_window_log.lua. */
 const MOST_OF_SHORT = 257;
 
-/** As in core/policy.h: how many actions a log keeps, so that those under a small maximum count under a larger one. */
-const LEAST_KEPT = 100;
-const MOST_KEPT = 1000;
-
-/**
- * `numbers` are those of the policy; `hasLongLogs` is for questions.js. With SETS_MAX (see internal-methods.js),
- * `numbers` are those to settle an attempt, and `within(max, operation)` returns those of an attempt. A log is not cut
- * under a small maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
- */
-function createPolicyNumbers(policy) {
-  const isLog = policy.algorithm === 'sliding-window-log';
-  const isLong = ({ maxInInterval }) => policy.setsMax || maxInInterval > MOST_OF_SHORT;
-  const hasLongLogs = isLog && (policy.isWeighted || policy.windows.some(isLong));
-  if (!policy.setsMax) return { numbers: policyNumbers(policy), hasLongLogs };
-  const [{ interval }] = policy.windows;
-  let most = LEAST_KEPT;
-  const within = (maxInInterval = 1, operation = OPERATIONS.PEEK) => {
-    if (operation !== OPERATIONS.PEEK) most = Math.max(most, Math.min(maxInInterval, MOST_KEPT));
-    return policyNumbers({ ...policy, windows: [{ interval, maxInInterval }] }, isLog ? most : 1);
-  };
-  return { numbers: within(), within, hasLongLogs };
+/** Whether a log may be long under the policy, or under the limits of a call. */
+function hasLongLogs({ algorithm, isWeighted, windows }, limits = []) {
+  if (algorithm !== 'sliding-window-log') return false;
+  const isLong = (max) => max > MOST_OF_SHORT;
+  return (
+    isWeighted || windows.some((window) => isLong(window.maxInInterval)) || limits.some(isLong)
+  );
 }
 
 const BITS_OF_BLOCKED = 7;
@@ -136,6 +132,12 @@ const NO_ANSWER = failures.reply('Redis returned an unexpected reply');
 /** The id's key holds something that rollgate did not write. */
 const FOREIGN_KEY = failures.reply("the key of this id holds something that is not rollgate's");
 
+/** The failures by what a reply has in place of its numbers. */
+const FAILURES = new Map([
+  [-1, FOREIGN_KEY],
+  [-2, failures.wrongTime()],
+]);
+
 const toMs = (micros) => Math.ceil(micros / 1000);
 
 /** The integers of a reply; none unless it is exactly this many. */
@@ -147,8 +149,7 @@ function readIntegers(reply, count) {
 
 /** Reads a brief reply, an integer, into `numbers`; returns the failure it means, or null. */
 function readTimeLeft(timeLeft, numbers) {
-  if (timeLeft === -1) return FOREIGN_KEY;
-  if (!(timeLeft >= 0)) return NO_ANSWER;
+  if (!(timeLeft >= 0)) return FAILURES.get(timeLeft) ?? NO_ANSWER;
   numbers[NUMBERS.BLOCKED] = timeLeft > 0 ? 1 : 0;
   numbers[NUMBERS.TIME_LEFT] = toMs(timeLeft);
   return null;
@@ -157,9 +158,10 @@ function readTimeLeft(timeLeft, numbers) {
 /** The same for a full reply, from its integer at `first` on. `reply` and `numbers` may be the same array. */
 function readOne(reply, first, numbers) {
   const blocked = readInteger(reply[first]);
-  if (blocked === -1) return FOREIGN_KEY;
   const never = blocked === NEVER;
-  if (!never && !(blocked >= 0 && blocked <= BITS_OF_BLOCKED)) return NO_ANSWER;
+  if (!never && !(blocked >= 0 && blocked <= BITS_OF_BLOCKED)) {
+    return FAILURES.get(blocked) ?? NO_ANSWER;
+  }
   numbers[NUMBERS.BLOCKED] = never ? BLOCKED_BY_COUNT : blocked;
   for (let i = 1; i < numbers.length; i++) {
     const integer = readInteger(reply[first + i]);
@@ -197,9 +199,9 @@ module.exports = {
   callNumbers,
   checkInteger,
   costNumberOf,
-  createPolicyNumbers,
   groupHead,
   groupWord,
+  hasLongLogs,
   operandsOf,
   policyNumbers,
   readChange,

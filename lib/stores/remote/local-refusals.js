@@ -10,7 +10,7 @@ const {
   decisionLength,
   isDuration,
 } = require('../../base/decision');
-const { OPERATIONS, isAttempt, isDecision } = require('./operations');
+const { OPERATIONS, isAttempt } = require('./operations');
 
 /** The time in us: the user's, or a monotonic one. */
 const timeOf = (now) => now ?? monotonicMs() * 1000;
@@ -19,7 +19,8 @@ const timeOf = (now) => now ?? monotonicMs() * 1000;
 const atLeastMicros = (ms) => (ms - 1) * 1000;
 
 /**
- * A refusal is repeated for the same id and cost, and until the next attempt would change something on the server:
+ * A refusal is repeated for the same id and cost, and until the next attempt would change something on the server.
+ * Calls with terms of their own are always asked, and make this forget the id:
  *
  * - Without `blockFor`, refusals are not counted (options.js makes sure), so it holds for its timeLeft.
  * - With `blockFor`, it holds for the rest of its block. In full windows, the next attempt after that starts another.
@@ -78,9 +79,9 @@ class LocalRefusals {
 
   /** The call, whose answer is remembered, or makes this forget. */
   observe(call) {
-    const { operation, id, done } = call;
-    if (isAttempt(operation)) return call.max === undefined ? this.#observeAttempt(call) : call;
-    if (isDecision(operation)) return call;
+    const { operation, id, terms, done } = call;
+    if (operation === OPERATIONS.PEEK) return call;
+    if (isAttempt(operation) && terms === undefined) return this.#observeAttempt(call);
     const forgetAndDone = (failed, result) => {
       this.forget(id); // also after a failure, which may have been done
       done(failed, result);

@@ -32,17 +32,21 @@ function createAllowing(policy) {
   const store = createMemoryStore({ ...policy, isInner: true, maxKeys: 1, clock: () => 0 });
   return {
     setLimits: (next) => store.setLimits(next),
-    decide: (_id, cost, _records, read, max) =>
-      store.decide('', cost, RECORDS.NOTHING, withGeneration(GENERATION.nobody, read), max),
+    decide(_id, cost, records, read, terms) {
+      const readByNobody = withGeneration(GENERATION.nobody, read);
+      return store.decide('', askedCost(cost, records), RECORDS.NOTHING, readByNobody, terms);
+    },
     close: () => store.close(),
   };
 }
 
 const costAt = (cost, i) => (typeof cost === 'number' ? cost : cost[i]);
 
+/** What a call asks the windows for: what is recorded anyway asks nothing. */
+const askedCost = (cost, records) => (records === RECORDS.RECORD ? 0 : cost);
+
 function createBlocking({ windows }) {
-  const windowNumbersOf = (limits) =>
-    limits.flatMap(({ maxInInterval }) => [maxInInterval, BLOCKED_FOR_MS]);
+  let own = windows;
   const refusal = Float64Array.from({
     [NUMBERS.BLOCKED]: BLOCKED_BY_BLOCK,
     [NUMBERS.TIME_LEFT]: BLOCKED_FOR_MS,
@@ -53,13 +57,19 @@ function createBlocking({ windows }) {
     [NUMBERS.GENERATION]: GENERATION.nobody(),
     length: NUMBERS.WINDOWS,
   });
-  const numbers = Float64Array.from([...refusal, ...windowNumbersOf(windows)]);
   return {
-    setLimits: (next) => numbers.set(windowNumbersOf(next.windows), NUMBERS.WINDOWS),
-    decide(_id, cost, _records, read, max) {
-      if (max !== undefined) numbers[NUMBERS.WINDOWS] = max; // all of it is used
-      const isAbove = (_, i) => costAt(cost, i) > numbers[NUMBERS.WINDOWS + 2 * i];
-      const never = windows.some(isAbove);
+    setLimits(next) {
+      own = next.windows;
+    },
+    decide(_id, cost, records, read, terms) {
+      const limits = own.map(({ maxInInterval }, i) => terms?.limits?.[i] ?? maxInInterval);
+      // All of it is used.
+      const numbers = Float64Array.from([
+        ...refusal,
+        ...limits.flatMap((max) => [max, BLOCKED_FOR_MS]),
+      ]);
+      const asked = askedCost(cost, records);
+      const never = limits.some((max, i) => costAt(asked, i) > max);
       numbers[NUMBERS.BLOCKED] = never ? BLOCKED_BY_COUNT : BLOCKED_BY_BLOCK;
       numbers[NUMBERS.TIME_LEFT] = never ? Number.POSITIVE_INFINITY : BLOCKED_FOR_MS;
       return read(numbers);
@@ -77,8 +87,8 @@ function createRemembering(givenPolicy) {
     return store;
   }
   return {
-    decide: (id, cost, records, read, max) =>
-      openStore().decide(id, cost, records, withGeneration(GENERATION.memory, read), max),
+    decide: (id, cost, records, read, terms) =>
+      openStore().decide(id, cost, records, withGeneration(GENERATION.memory, read), terms),
     setLimits(next) {
       policy = next;
       store?.setLimits(next);

@@ -1,21 +1,24 @@
 // What a remote store asks its backend for.
 'use strict';
 
-/** The operations of calls: the first five are `operation` in frame.lua. */
+/** The operations of calls: the first six are `operation` in frame.lua. */
 const OPERATIONS = {
   PEEK: 0,
   ATTEMPT: 1,
   IF_ALLOWED: 2,
   SETTLE: 3,
   BLOCK: 4,
-  CLEAR: 5,
-  PROBE: 6, // whether the store answers for this id
+  RECORD: 5,
+  CLEAR: 6,
+  PROBE: 7, // whether the store answers for this id
 };
 
 const isAttempt = (operation) =>
   operation === OPERATIONS.ATTEMPT || operation === OPERATIONS.IF_ALLOWED;
 
-const isDecision = (operation) => operation <= OPERATIONS.IF_ALLOWED;
+/** Whether its result is the numbers of a decision. */
+const isDecision = (operation) =>
+  operation <= OPERATIONS.IF_ALLOWED || operation === OPERATIONS.RECORD;
 
 /** Promises the result of a call, which `ask` is given with its `done`. Rejects with its failure. */
 function askFor(ask, call) {

@@ -15,12 +15,16 @@ const { OPERATIONS, askFor } = require('./operations');
 /** Doubles are exact up to here; times stop at it. */
 const LONGEST_MICROS = 2 ** 53;
 
+/** A process whose clock is wrong would go by windows of its own: see frame.lua. */
+const WRONG_TIME = 'ERR_ROLLGATE_CLOCK';
+
 /** By RECORDS. To backends, WAITING is the same as IF_ALLOWED; only stores that answer at once are ASKING. */
 const OPERATION_OF = {
   [RECORDS.NOTHING]: OPERATIONS.PEEK,
   [RECORDS.ATTEMPT]: OPERATIONS.ATTEMPT,
   [RECORDS.IF_ALLOWED]: OPERATIONS.IF_ALLOWED,
   [RECORDS.WAITING]: OPERATIONS.IF_ALLOWED,
+  [RECORDS.RECORD]: OPERATIONS.RECORD,
 };
 
 const readTimeLeft = (numbers) => numbers[NUMBERS.TIME_LEFT];
@@ -50,7 +54,7 @@ class RemoteStore {
   #windows;
   #readNow;
   #observesDecisions;
-  #counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0, localRefusals: 0 };
+  #counts = { allowed: 0, blocked: 0, recorded: 0, errors: 0, fallbacks: 0, localRefusals: 0 };
   #isClosed = false;
 
   /** The limiter function itself. */
@@ -89,22 +93,22 @@ class RemoteStore {
   }
 
   /** As in local.js, but never ASKING. */
-  decide(id, cost, records, read, max) {
-    return this.#decide(id, cost, records, read, true, max);
+  decide(id, cost, records, read, terms) {
+    return this.#decide(id, cost, records, read, true, terms);
   }
 
   /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT. */
-  #decide(given, cost, records, read, isFull, max) {
+  #decide(given, cost, records, read, isFull, terms) {
     return new Promise((resolve, reject) => {
       const id = this.#readId(given);
       const now = this.#readNowOpen();
-      const repeated = this.#repeated(id, cost, records, isFull, now, max);
+      const repeated = this.#repeated(id, cost, records, isFull, now, terms);
       if (repeated !== undefined) {
         this.#note(given, cost, records, repeated);
         resolve(read(repeated));
         return;
       }
-      const decideByFallback = () => this.#decideByFallback(id, cost, records, read, max);
+      const decideByFallback = () => this.#decideByFallback(id, cost, records, read, terms);
       // Before the call: after a failover, its failure says nothing about the part's successor.
       const part = this.#partOf(id);
       if (this.#isOut(part, id)) {
@@ -121,7 +125,7 @@ class RemoteStore {
           resolve(new Promise((decided) => decided(decideByFallback())));
         }
       };
-      this.#ask({ operation: OPERATION_OF[records], id, cost, isFull, now, max, done });
+      this.#ask({ operation: OPERATION_OF[records], id, cost, isFull, now, terms, done });
     });
   }
 
@@ -130,9 +134,9 @@ class RemoteStore {
   }
 
   /** The numbers of a refusal that Redis would give again, or undefined. */
-  #repeated(id, cost, records, isFull, now, max) {
-    if (this.#refusals === null || records === RECORDS.NOTHING || max !== undefined)
-      return undefined;
+  #repeated(id, cost, records, isFull, now, terms) {
+    const isRepeatable = records !== RECORDS.NOTHING && records !== RECORDS.RECORD;
+    if (this.#refusals === null || !isRepeatable || terms !== undefined) return undefined;
     const numbers = this.#refusals.find(id, cost, isFull, now);
     if (numbers !== undefined && records !== RECORDS.WAITING) this.#counts.localRefusals++;
     return numbers;
@@ -141,14 +145,15 @@ class RemoteStore {
   /** Counts a decision and publishes it. */
   #note(id, cost, records, numbers, offset = 0) {
     const blocked = numbers[offset + NUMBERS.BLOCKED];
-    if (!isSeen(records, blocked)) return;
-    const allowed = blocked === 0;
-    if (allowed) this.#counts.allowed++;
-    else this.#counts.blocked++;
+    const isRecord = records === RECORDS.RECORD;
+    if (!isRecord && !isSeen(records, blocked)) return;
+    const allowed = isRecord || blocked === 0;
+    this.#counts[isRecord ? 'recorded' : allowed ? 'allowed' : 'blocked']++;
     if (this.#observesDecisions[0] === 0) return;
-    const timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
     const shown = costToUser(cost, this.#windows);
+    const timeLeft = isRecord ? 0 : numbers[offset + NUMBERS.TIME_LEFT];
     const message = { limiter: this.call, id, cost: shown, allowed, timeLeft };
+    if (isRecord) message.kind = 'record';
     // Later, because a subscriber may call the limiter, which would overwrite the numbers. In a microtask,
     // because callers that only await microtasks would delay the next tick.
     queueMicrotask(() => DECISIONS.channel.publish(message));
@@ -163,19 +168,19 @@ class RemoteStore {
     return this.#fallback !== null && this.#outages.isOn(part, id);
   }
 
-  #decideByFallback(id, cost, records, read, max) {
+  #decideByFallback(id, cost, records, read, terms) {
     this.#counts.fallbacks++;
     const readCounted = (numbers) => {
       this.#note(id, cost, records, numbers);
       return read(numbers);
     };
-    return this.#fallback.decide(id, cost, records, readCounted, max);
+    return this.#fallback.decide(id, cost, records, readCounted, terms);
   }
 
   /** Whether the caller gets a failure of these parts, because no fallback decides. */
   #isFinal(failed, parts) {
     this.#counts.errors++;
-    if (this.#fallback === null || this.#isClosed) return true;
+    if (this.#fallback === null || this.#isClosed || failed.code === WRONG_TIME) return true;
     // Of several parts it is not known which one failed; the next call of each finds out.
     const isOne = parts.every((part) => part === parts[0]);
     if (isOne && this.#backend.isOutage(failed)) this.#outages.note(parts[0]);
@@ -278,11 +283,12 @@ class RemoteStore {
 
   stats() {
     this.assertOpen();
-    const { allowed, blocked, errors, fallbacks, localRefusals } = this.#counts;
+    const { allowed, blocked, recorded, errors, fallbacks, localRefusals } = this.#counts;
     return {
       keys: null, // would need a scan
       allowed,
       blocked,
+      recorded,
       evicted: this.#fallback?.evicted() ?? 0,
       errors,
       bytes: null,

@@ -1,18 +1,18 @@
 -- The general code path: any policy, any state, any operation. Judges the keys behind `done`.
 local windows = {}
+local asks = operation ~= RECORD -- whether costs may be refused
 local longest_window, largest_max = 0, 0
 for w = 1, window_count do
   local length, most = interval, max
   if w > 1 then length, most = further[2 * w - 3], further[2 * w - 2] end
-  if length > longest_window then longest_window = length end
-  if most > largest_max then largest_max = most end
+  longest_window, largest_max = max_of(longest_window, length, -length), max_of(largest_max, most)
   -- Sets windows[w], from its interval `length` and its max `most`, to a table with `max` and what
   -- the algorithm needs and keeps.
   -- PLACE: A WINDOW
   -- `actual` is the actual cost, to settle. An attempt is refused if `full_from` or more are used;
   -- it can never pass if that is below 1; false if the attempt asks the window nothing.
   local window = windows[w]
-  window.cost, window.actual, window.full_from = cost, 0, cost > 0 and most - cost + 1
+  window.cost, window.actual, window.full_from = cost, 0, asks and cost > 0 and most - cost + 1
 end
 local has_names = cost == AMOUNTS
 local amounts_at, amounts_layout
@@ -65,7 +65,7 @@ for i = done + 1, last_key do
       local own = amounts[has_names and w or 1]
       local window = windows[w]
       window.cost, window.actual = own, amounts[has_names and window_count + w or 2]
-      window.full_from = own > 0 and window.max - own + 1
+      window.full_from = asks and own > 0 and window.max - own + 1
       if own > cost then cost = own end
     end
   end
@@ -151,7 +151,7 @@ for i = done + 1, last_key do
     if blocked == NEVER then -- luacheck: ignore 542
     elseif at < block_until or at < blocked_by_call then
       blocked = 4
-    elseif cost > 0 then
+    elseif asks and cost > 0 then
       if min_difference > 0 and at - newest < min_difference then blocked = 2 end
       for w = 1, window_count do
         local window = windows[w]
@@ -162,7 +162,7 @@ for i = done + 1, last_key do
         end
       end
     end
-    if cost > 0 and (blocked == 0 or (count_blocked and blocked < 4)) then
+    if cost > 0 and (not asks or blocked == 0 or (count_blocked and blocked < 4)) then
       -- Records the costs at `at`.
       -- PLACE: RECORD
       if at > newest then newest = at end
@@ -213,7 +213,7 @@ for i = done + 1, last_key do
   if blocked == NEVER then
     time_left = longest_window
   elseif blocked ~= 0 then
-    if cost > 0 then
+    if asks and cost > 0 then
       if min_difference > 0 then time_left = newest + min_difference - at end
       for w = 1, window_count do
         local window = windows[w]
@@ -236,7 +236,7 @@ for i = done + 1, last_key do
     if min_difference > 0 then wait = max_of(wait, newest + min_difference - at) end
     for w = 1, window_count do
       local window = windows[w]
-      wait = max_of(wait, below(window, window.max, at))
+      if window.max > 0 then wait = max_of(wait, below(window, window.max, at)) end
       local used_now = used(window, at)
       if hides_overdraft then used_now = min(used_now, window.max) end
       local taken = min(used_now, window.max)

@@ -14,7 +14,8 @@
 --          A group has, in this order:
 --   key_count       how many keys it has: those that follow the keys of the group before
 --   operation       0 peek; 1 attempt; 2 attempt whose refusal leaves no trace; 3 settle: replace
---                   the cost of an attempt by its actual cost; 4 block the id, under any policy
+--                   the cost of an attempt by its actual cost; 4 block the id, under any policy;
+--                   5 record: like an attempt that nothing refuses
 --   is_full         1 for a full reply, 0 for a brief one
 --   time            in us; -2^62 for the server's own
 --   cost            see below
@@ -23,12 +24,16 @@
 --   settled_of      settle: the generation, from the same reply. Else 0
 --   count_blocked   1 if blocked attempts count as actions, else 0
 --   min_difference  in us
---   keep            0 if max is the same in all calls. Else for how many actions a log has room at
---                   least; one that has grown longer is not cut
+--   keep            0 if the call has no limits of its own. Else the largest max of its limiter
+--   window_count    how many windows there are
 --   block_count     how many lengths of blocks there are
---   interval, max   of the first window, in us
+--   interval, max   of the first window, in us, with the limit of the call, which may be 0. Of a
+--                   calendar window, `interval` is negative: how long it is at most
 --   further         interval and max of each further window; then the lengths of blocks in us, that
---                   of the first offence first; then the amounts of each key
+--                   of the first offence first; then 7 numbers for each calendar window: ordinal
+--                   and start of the window before that of the time of the call, of this one and
+--                   of the next one, and the end of the next one, but not to settle or block; then
+--                   the amounts of each key
 --
 -- Costs are integers of 0 or more. A group has one cost for all its keys, or amounts for each key:
 --
@@ -40,7 +45,7 @@
 --
 --   A cost of 0 asks a window nothing: a peek with it reports what is used, and how long the next
 --   action has to wait. A cost above max is refused and leaves no trace. A block has cost 0 and no
---   amounts.
+--   amounts. A reply to operation 5 is that of such a peek afterwards.
 --
 -- Reply    integers, the same number for each key of a group; durations in us from `time` on
 --   brief   time left: 0 when allowed
@@ -51,7 +56,8 @@
 --           the max
 --   settle  1 if anything was left of the attempt, else 0
 --   block   1
---   If a key holds something that is no state, its first integer is -1, and it is not changed.
+--   If a key holds something that is no state, its integers are -1, and it is not changed. They are
+--   -2 if the time is outside of the windows of a calendar: nothing is recorded.
 --
 -- A state is one string. Its first byte is the form, which no UTF-8 text begins with.
 --   bytes    the header: form, generation, moment of the newest action. Then the block, if the form
@@ -59,15 +65,16 @@
 --            two blocks: TWO_BLOCKS and 0, end and offence of the one by blockFor, the end of the
 --            one by a call. A policy with blockFor always has a block there. Then what the
 --            algorithm keeps
---   integer  the simplest case of some algorithms by the server's clock: '-' and 19 digits. Redis
---            stores it in place of a pointer, so the value needs no memory of its own.
+--   integer  the simplest case of fixed windows by the server's clock: '-' and 19 digits. Redis
+--            stores it in place of a pointer, so the value needs no memory of its own. Earlier
+--            releases wrote integers for gcra, too.
 -- The generation changes when an id starts from zero: no attempt from before can be settled.
 
 local HEADER, HEADER_BYTES = '<BI4i8', 13 -- form, generation, newest
 local BLOCK, BLOCK_BYTES = '<i8B', 9 -- block until, offences
 local WITH_BLOCK = 8 -- in the form
 local TWO_BLOCKS, TWO_LAYOUT, TWO_BYTES = -2 ^ 61, '<i8Bi8Bi8', 26
-local FIRST_FORM, END_OF_FORMS = 0x80, 0xB0
+local FIRST_FORM, END_OF_FORMS = 0x80, 0xC0
 local GENERATIONS = 2 ^ 32
 local NONE = -2 ^ 62 -- in place of a moment that does not exist; before all moments
 local LATEST = 2 ^ 53 -- given times are exact numbers: -LATEST to LATEST
@@ -78,8 +85,8 @@ local sub = string.sub -- luacheck: ignore 211
 local call, try, format = redis.call, redis.pcall, string.format
 local keys, words = KEYS, ARGV
 
-local GROUP, GROUP_BYTES = '<ddddddddddddd', 13 * 8
-local ATTEMPT, ATTEMPT_IF_ALLOWED, SETTLE, SET_BLOCK = 1, 2, 3, 4
+local GROUP, GROUP_BYTES = '<dddddddddddddd', 14 * 8
+local ATTEMPT, ATTEMPT_IF_ALLOWED, SETTLE, SET_BLOCK, RECORD = 1, 2, 3, 4, 5
 local ONE_AMOUNT, AMOUNTS = -1, -2 -- in place of a cost
 local NEVER = 9 -- why an attempt is blocked
 
@@ -97,16 +104,15 @@ end
 -- integers and gets more. Returns how many it has then, and the place of the next key; or nil and
 -- an error reply.
 local function judge(first_key, word, replied)
+  -- luacheck: ignore 211
   local key_count, operation, is_full, time, cost, settled_at, settled_of, count_blocked,
-    min_difference, keep, block_count, interval, max =
+    min_difference, keep, window_count, block_count, interval, max =
     unpack_bytes(GROUP, word)
   local last_key = first_key + key_count - 1
   local is_attempt = operation == ATTEMPT or operation == ATTEMPT_IF_ALLOWED
   is_full = is_full == 1
   local counts_refusals = count_blocked == 1
   count_blocked = counts_refusals and operation ~= ATTEMPT_IF_ALLOWED
-  -- Whether a use above max is reported as max: an earlier, larger max may have allowed it.
-  local hides_overdraft = keep > 0
   local has_own_time = time == NONE
   if not server_time and (operation > 0 or has_own_time) then
     local seconds_and_micros = call('TIME')
@@ -114,18 +120,12 @@ local function judge(first_key, word, replied)
   end
   local now = has_own_time and server_time or time
 
-  local window_count, further, amount_count = 1, nil, 0
+  local further, amount_count = nil, 0
   if #word > GROUP_BYTES then
-    local further_count = (#word - GROUP_BYTES) / 8
-    local per_cost = operation == SETTLE and 2 or 1
-    if cost == ONE_AMOUNT then
-      amount_count = per_cost
-    elseif cost == AMOUNTS then
-      -- From further_count = 2 * (window_count - 1) + block_count + key_count * amount_count.
-      amount_count = per_cost * (further_count - block_count + 2) / (per_cost * key_count + 2)
+    if cost < 0 then
+      amount_count = (operation == SETTLE and 2 or 1) * (cost == AMOUNTS and window_count or 1)
     end
-    further_count = further_count - key_count * amount_count
-    window_count = 1 + (further_count - block_count) / 2
+    local further_count = (#word - GROUP_BYTES) / 8 - key_count * amount_count
     if further_count > 0 then
       further = { unpack_bytes('<' .. string.rep('d', further_count), word, GROUP_BYTES + 1) }
     end
@@ -135,6 +135,7 @@ local function judge(first_key, word, replied)
   -- another each time, gets its expiry checked even if nothing is written.
   local looked_after = server_time and server_time % #keys + 1
 
+  local hides_overdraft -- luacheck: ignore 221 -- whether a use above max is reported as max
   -- Sets the algorithm's constants. May set last_of_first: of states of a form from `parted` on,
   -- only the bytes up to this offset are read at first; others are read whole. May change
   -- is_common: whether one_window.lua can judge the group.

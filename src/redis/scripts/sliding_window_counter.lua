@@ -3,14 +3,13 @@
 -- What is used is the count of the current window, plus the count of the previous one times the
 -- share of it that the sliding window still covers, rounded down.
 -- Bytes: for each window the count of the aligned window of the newest moment, and of the one
--- before; 3 bytes each, or 7 if a max needs them.
+-- before; 3 bytes each, or 7 if one needs them.
 
 -- INCLUDE: multiply_divide
 
 local FORM, WIDE = 0xA2, 1
 local STATE, STATE_BYTES = '<BI4i8I3I3', 19 -- the header and the counts
 local NARROW = 2 ^ 24 - 1 -- the most that three bytes can count
-if max >= NARROW then is_common = false end
 
 -- How long until fewer than n are used, if `left` us of the current window's `length` are left.
 local function below_of(n, previous, current, length, left)
@@ -48,7 +47,8 @@ end
     local carried = previous > 0 and multiply_divide(previous, left, interval) or 0
     local is_refused = current + carried + own > max
     if not is_refused or count_blocked then
-      current = min(current + own, NARROW)
+      current = current + own
+      if current > NARROW then break end
       after = pack_bytes(STATE, FORM, generation, at, current, previous)
     end
     time_left = 0
@@ -58,7 +58,6 @@ end
     lifetime = 2 * interval + late
     if is_full then
       used = current + carried
-      if hides_overdraft then used = min(used, max) end
       reset = below_of(min(used, max), previous, current, interval, left) + late
       wait = used < max and 0 or below_of(max, previous, current, interval, left) + late
     end
@@ -68,7 +67,6 @@ end
 
 -- PART: ANY POLICY
 local CLAMPS = true
-local cap = largest_max >= NARROW and LATEST - 1 or NARROW -- attempts raise no count above it
 
 -- The counts of the window of `at` and of the one before.
 local function counts_at(window, at)
@@ -111,13 +109,21 @@ end
     for w = 1, window_count do windows[w].current, windows[w].previous = 0, 0 end
 
 -- PART: SETTLE
-    -- INCLUDE: settle_counts
+    for w = 1, window_count do
+      local window = windows[w]
+      local since = floor(at / window.interval) - floor(newest / window.interval)
+      local counted = since == 0 and 'current' or since == -1 and 'previous'
+      local count, change = window[counted], window.actual - window.cost
+      if settled_of == generation and count and (count > 0 or window.cost == 0) then
+        window[counted], is_changed = max_of(0, min(count + change, LATEST - 1)), true
+      end
+    end
 
 -- PART: RECORD
       for w = 1, window_count do
         local window = windows[w]
         local current, previous = counts_at(window, at)
-        window.current = max_of(current, min(current + window.cost, cap))
+        window.current = min(current + window.cost, LATEST - 1)
         window.previous = previous
       end
 
@@ -125,7 +131,7 @@ end
     lifetime = newest + 2 * longest_window - now
 
 -- PART: WRITE
-      local is_wide = largest_max >= NARROW
+      local is_wide = false
       for w = 1, window_count do
         is_wide = is_wide or max_of(windows[w].current, windows[w].previous) > NARROW
       end

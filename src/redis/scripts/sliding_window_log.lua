@@ -9,7 +9,9 @@
 --           (4 bytes each); then the ring, of which only what changes is read and written
 -- The form says how many bytes a stamp has, and whether refusals pushed out actions that may still
 -- be in a window. Each write drops the actions that had left the longest window by the time of the
--- last one before. So a log has only what it needs, and at most as many actions as the largest max.
+-- last one before. So a log has only what it needs: at most as many actions as the largest max, or
+-- as are in the longest window since limits were larger or actions were recorded by operation 5,
+-- which pushes out what is beyond MOST_ENTRIES.
 --
 -- Logs of named windows, and those that got a cost above 1 under a max above MOST_ENTRIES, have
 -- another form as long as they live: see weighted_log.lua.
@@ -47,16 +49,17 @@ local pushed_out = kept_all + DISPLACED
 local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, so that one more leaves the log short
 
 -- A log may be long if the policy has room for one.
-local room_of_policy = max_of(max, keep)
+local room_of_policy = max_of(max, keep, operation == RECORD and MOST_ENTRIES or 0)
 for w = 2, window_count do room_of_policy = max_of(room_of_policy, further[2 * w - 2]) end
 local is_named = cost == AMOUNTS and operation ~= SETTLE
 -- A log of unnamed windows counts no more refusals than its max.
-hides_overdraft = hides_overdraft or (counts_refusals and not is_named)
+hides_overdraft = counts_refusals and not is_named
 if room_of_policy > MOST_OF_SHORT + 1 or is_named then
   last_of_first, parted = may_weigh and LAST_OF_WEIGHTED or LAST_OF_FIRST_BYTES, FORM + LONG
 end
 local is_weighted_window = amount_count == 1 and is_attempt and min_difference == 0
-  and not further and range == NARROW and max < NARROW / 2 and (max > MOST_ENTRIES or is_named)
+  and not further and range == NARROW and max < NARROW / 2
+  and (room_of_policy > MOST_ENTRIES or is_named)
 is_common = is_weighted_window or (is_common and cost == 1 and range <= LATEST)
 local entries_of, moment_of
 if is_weighted_window then
@@ -108,6 +111,7 @@ end
         elseif count + 1 == max and at - oldest < interval then
           used, time_left = max, oldest + interval - now
           if count_blocked then
+            if keep > max then break end -- the log grows
             -- The oldest makes room, so an attempt has to wait for the next one.
             form, from = pushed_out, from + width
             oldest = count > 0 and newest - (newest - second) % range or at
@@ -116,7 +120,7 @@ end
         else
           -- Drops what the newest does not need: see NeedsAll in core/ring_log.h.
           while count >= 0 and (newest - oldest >= interval or at - oldest >= range
-            or count + 1 == max) do
+            or count + 1 == room_of_policy) do
             from, count, form = from + width, count - 1, kept_all
             oldest = newest - (newest - second) % range
             second = count > 1 and unpack_bytes(stamp_layout, bytes, from + width) or newest
@@ -150,7 +154,7 @@ end
         end
         keeps_end = lives_until >= last_needed and i ~= looked_after
         if keeps_end then last_second = lives_until end
-        if newest and max > 1 then
+        if newest and room_of_policy > 1 then
           after = pack_bytes(stamps_layout, form, generation, at, last_second, sub(bytes, from),
             newest % range)
         else
@@ -187,7 +191,7 @@ local key_of_log, stamp_in_ring, known_from, known -- see READ
 -- Whether the current log is weighted; functions for it (see weighted_log.lua), once one is or may
 -- become weighted.
 local is_weighted, weighted
-local may_be_weighted = is_named or (may_weigh and largest_max > MOST_ENTRIES)
+local may_be_weighted = is_named or (may_weigh and room_of_policy > MOST_ENTRIES)
 
 -- The n-th newest action, 1 <= n <= size.
 local function nth(n)
@@ -278,7 +282,7 @@ end
 
 -- PART: SETTLE
     local actual = windows[1].actual
-    if not is_weighted and actual > cost and largest_max > MOST_ENTRIES
+    if not is_weighted and actual > cost and room_of_policy > MOST_ENTRIES
       and settled_of == generation and last ~= NONE then
       weighted.convert(key)
     end
@@ -297,7 +301,7 @@ end
       local removed, added, lost, displaces = max_of(0, own - actual), 0, 0, false
       if is_changed and actual > cost then
         -- See Insert in core/sliding_window_log.h.
-        local room_here = max_of(most_kept, size)
+        local room_here = max_of(most_kept, size, MOST_ENTRIES)
         added = min(actual - cost, room_here - n + 1)
         lost = max_of(0, size + added - room_here)
         displaces = lost > 0 and last - nth(size - lost + 1) < retention
@@ -339,7 +343,7 @@ end
     end
 
 -- PART: RECORD
-      if may_be_weighted and not is_weighted and cost > 1 and largest_max > MOST_ENTRIES then
+      if may_be_weighted and not is_weighted and cost > 1 and room_of_policy > MOST_ENTRIES then
         weighted.convert(key)
       end
       if is_weighted then weighted.record(at) else recorded, size = cost, size + cost end

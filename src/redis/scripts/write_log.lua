@@ -1,6 +1,6 @@
 -- Writes a log of stamps with its `recorded` new actions: without what `last` does not need, and
--- with no more actions than the policy has room for. A stamp is dropped before it could be taken
--- for a later one.
+-- with no more actions than the policy has room for, or than the longest window had before. A stamp
+-- is dropped before it could be taken for a later one.
 local dropped, unneeded = 0, max_of(last - retention, newest - policy_range)
 if last ~= NONE and last <= unneeded then
   dropped = count + 1
@@ -18,13 +18,21 @@ elseif nth(size) <= unneeded then
 end
 if dropped > 0 then size, displaced = size - dropped, 0 end
 local kept, most = size - recorded, most_kept
--- What a lower max does not need stays until an action takes its place: a higher max may follow.
-if keep > 0 or recorded == 0 then most = min(max_of(most, kept + dropped), MOST_STAMPS) end
+if size > most then
+  -- What was in the longest window stays: a call with a higher max may follow.
+  local inside, outside = 0, kept + dropped + 1
+  if last - nth(recorded + kept + dropped) < longest_window then inside = outside - 1 end
+  while outside - inside > 1 do
+    local middle = floor((inside + outside) / 2)
+    if last - nth(recorded + middle) < longest_window then inside = middle else outside = middle end
+  end
+  most = min(max_of(most, inside), MOST_STAMPS)
+end
 local stamps = size - 1
 if size > most and kept > 0 then
-  -- Actions that an allowed attempt pushes out are outside of every window. Those that a refusal or
-  -- a lower max pushes out may be missing when an attempt is settled.
-  displaced = (blocked ~= 0 or kept > most)
+  -- Actions that an allowed attempt pushes out are outside of every window. Others may be missing
+  -- when an attempt is settled.
+  displaced = (blocked ~= 0 or not asks)
     and newest - nth(size - min(size - most, kept) + 1) < retention and 1 or 0
 end
 if size > most then size, stamps = most, most - 1 end
