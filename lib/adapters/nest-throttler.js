@@ -1,12 +1,10 @@
 // A storage for @nestjs/throttler that counts in rolling windows: in memory, or in any store of a limiter.
 'use strict';
 
-const { BOUND_TO_LIMIT } = require('../options/algorithms');
 const { tightestWindow } = require('../base/decision');
-const { failure, inAdapter, optionError } = require('../base/errors');
-const { ATTEMPT_WITHIN, SETS_MAX } = require('../base/internal-methods');
-const RateLimiter = require('../limiter');
-const { openDecision } = require('./middleware/limiters');
+const { failure, inAdapter } = require('../base/errors');
+const { ATTEMPT_OR_REFUSE } = require('../base/internal-methods');
+const { limiterByRequest } = require('./middleware/limiters');
 const { storeOptionsFor } = require('./middleware/rules/zones');
 const {
   readInterval,
@@ -41,13 +39,10 @@ class RollgateThrottlerStorage {
       max: readNumber('limit', limit, 'a number', (n) => !Number.isNaN(n)),
       limiter: this.#limiterOf({ ttl, blockDuration, throttlerName }),
     }));
-    const longest = Math.max(ttl, blockDuration);
-    if (max < 1) return recordOf(1, { allowed: false, timeLeft: longest, resetIn: longest });
-    if (max === Number.POSITIVE_INFINITY) return recordOf(0, openDecision({ interval: ttl }));
-    const within = Math.min(Math.floor(max), Number.MAX_SAFE_INTEGER);
-    const decision = await limiter[ATTEMPT_WITHIN](key, within);
-    const { used } = tightestWindow(decision.limits);
-    return recordOf(decision.allowed ? used : within + 1, decision);
+    const limits = Math.max(0, Math.floor(max));
+    const decision = await limiter[ATTEMPT_OR_REFUSE](key, { limits });
+    const { used, maxInInterval } = tightestWindow(decision.limits);
+    return recordOf(decision.allowed ? used : maxInInterval + 1, decision);
   }
 
   /** Called by Nest, after `app.enableShutdownHooks()` or with `app.close()`. */
@@ -63,12 +58,10 @@ class RollgateThrottlerStorage {
     if (known !== undefined) return known;
     if (this.#isClosed) throw failure('ERR_ROLLGATE_CLOSED', 'the storage is closed');
     if (this.#limiters.size === MOST_LIMITERS) throw tooManyLimiters({ ttl, blockDuration });
-    const limiter = new RateLimiter({
+    const limiter = limiterByRequest({
       countBlocked: false,
       ...storeOptionsFor(this.#options, name),
       ...timesOf(ttl, blockDuration),
-      maxInInterval: 1,
-      [SETS_MAX]: true,
     });
     this.#limiters.set(name, limiter);
     return limiter;
@@ -117,10 +110,6 @@ const KNOWN_OPTIONS = limiters.LIMITER_NAMES.filter((name) => !NOT_HERE.includes
 function readStorageOptions(options = {}) {
   const given = withoutUndefined(readObject('options', options));
   rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: OF_THROTTLERS });
-  if (BOUND_TO_LIMIT.includes(given.algorithm)) {
-    const why = 'not possible here, because a limit may differ from request to request';
-    throw optionError('algorithm', `'${given.algorithm}' is ${why}`);
-  }
   // The limits are not known yet; this checks the other options.
   limiters.readLimiterOptions({ countBlocked: false, ...given, interval: 1, maxInInterval: 1 });
   return given;

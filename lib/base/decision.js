@@ -21,13 +21,14 @@ const NUMBERS = {
 /**
  * What a call to a store records: Recording in src/core/decision.h. NOTHING shows what an ATTEMPT would answer, ASKING
  * what WAITING would. A refusal leaves no trace with IF_ALLOWED, and with WAITING it does not even count in stats().
+ * RECORD is never refused; its numbers are those of a peek at cost 0 after it.
  */
-const RECORDS = { NOTHING: 0, ATTEMPT: 1, IF_ALLOWED: 2, WAITING: 3, ASKING: 4 };
+const RECORDS = { NOTHING: 0, ATTEMPT: 1, IF_ALLOWED: 2, WAITING: 3, ASKING: 4, RECORD: 5 };
 
-/** Whether stats() and the channel of decisions see it. `blocked` is the number BLOCKED. */
+/** Whether stats() and the channel of decisions see it as an attempt. `blocked` is the number BLOCKED. */
 function isSeen(records, blocked) {
   if (records === RECORDS.WAITING) return blocked === 0;
-  return records !== RECORDS.NOTHING && records !== RECORDS.ASKING;
+  return records === RECORDS.ATTEMPT || records === RECORDS.IF_ALLOWED;
 }
 
 const BLOCKED_BY_COUNT = 1;
@@ -45,18 +46,28 @@ function isDuration(i) {
   return i === NUMBERS.TIME_LEFT || i === NUMBERS.RESET_IN || i === NUMBERS.WAIT;
 }
 
-function readWindows(numbers, offset, windows) {
+/** The state of a window as users see it; `max` is its own maximum, or that of the call. */
+function windowState({ interval, name, calendar }, maxInInterval, used, resetIn) {
+  const remaining = used < maxInInterval ? maxInInterval - used : 0;
+  if (calendar === undefined) {
+    return name === undefined
+      ? { interval, maxInInterval, used, remaining, resetIn }
+      : { name, interval, maxInInterval, used, remaining, resetIn };
+  }
+  const { unit } = calendar;
+  return name === undefined
+    ? { calendar: unit, maxInInterval, used, remaining, resetIn }
+    : { name, calendar: unit, maxInInterval, used, remaining, resetIn };
+}
+
+/** `maxima` are those of the call, undefined without. */
+function readWindows(numbers, offset, windows, maxima) {
   const limits = new Array(windows.length);
   let next = offset + NUMBERS.WINDOWS;
   for (let i = 0; i < windows.length; i++) {
-    const { interval, maxInInterval, name } = windows[i];
-    const used = numbers[next++];
-    const resetIn = numbers[next++];
-    const remaining = used < maxInInterval ? maxInInterval - used : 0;
-    limits[i] =
-      name === undefined
-        ? { interval, maxInInterval, used, remaining, resetIn }
-        : { name, interval, maxInInterval, used, remaining, resetIn };
+    const window = windows[i];
+    const max = maxima === undefined ? window.maxInInterval : maxima[i];
+    limits[i] = windowState(window, max, numbers[next++], numbers[next++]);
   }
   return limits;
 }
@@ -80,15 +91,15 @@ function newAttempt(limiter, id, cost, records) {
 class Decision {
   #attempt;
 
-  /** `attempt` of newAttempt belongs to the decision from now on. */
-  constructor(numbers, offset, windows, attempt) {
+  /** `attempt` of newAttempt belongs to the decision from now on; `maxima` as in readWindows. */
+  constructor(numbers, offset, windows, attempt, maxima) {
     const blocked = numbers[offset + NUMBERS.BLOCKED];
     this.allowed = blocked === 0;
     this.timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
     this.actionsLeft = numbers[offset + NUMBERS.ACTIONS_LEFT];
     this.resetIn = numbers[offset + NUMBERS.RESET_IN];
     this.blockedBy = blocked === 0 ? null : readBlockedBy(blocked);
-    this.limits = readWindows(numbers, offset, windows);
+    this.limits = readWindows(numbers, offset, windows, maxima);
     attempt.recorded &&= this.allowed;
     attempt.at = numbers[offset + NUMBERS.AT];
     attempt.generation = numbers[offset + NUMBERS.GENERATION];
@@ -137,8 +148,8 @@ function tightestWindow(windows) {
 }
 
 /** The result of usage(), from the numbers of a peek at cost 0. */
-function readUsage(numbers, windows) {
-  const limits = readWindows(numbers, 0, windows);
+function readUsage(numbers, windows, maxima) {
+  const limits = readWindows(numbers, 0, windows, maxima);
   const { used, remaining, resetIn } = tightestWindow(limits);
   const timeLeft = numbers[NUMBERS.WAIT];
   return { allowed: timeLeft === 0, used, remaining, resetIn, timeLeft, limits };
@@ -171,4 +182,5 @@ module.exports = {
   readUsage,
   takeReceipt,
   tightestWindow,
+  windowState,
 };

@@ -7,29 +7,23 @@
  */
 const methodName = (name) => Symbol.for(`rollgate.${name}`);
 
-/**
- * The option `[SETS_MAX]: true` makes a limiter whose maximum comes with every attempt, for `limit` as a
- * function. It has one window, and ATTEMPT_WITHIN and PEEK_WITHIN replace `attempt` and `peek`. What is
- * counted for an id does not depend on the maximum. Not possible with GCRA.
- */
-const SETS_MAX = Symbol('setsMax');
-
 /** The option `[IS_INNER]: true` makes a limiter that publishes no decisions and no evictions. */
 const IS_INNER = Symbol('isInner');
 
 /**
- * `limiter[ATTEMPT_WITHIN](id, max, options)`: `attempt` with the maximum of the limiter, or with `max`. A cost that can
- * never pass is refused and leaves no trace; its `timeLeft` is Infinity.
+ * `limiter[ATTEMPT_OR_REFUSE](id, { cost, limits })`: `attempt`, for adapters. A cost that can never pass is refused and
+ * leaves no trace; its `timeLeft` is Infinity. A limit of Infinity leaves a window uncounted; the decision has only the
+ * windows that were counted, or all if none was.
  */
-const ATTEMPT_WITHIN = methodName('attemptWithin');
+const ATTEMPT_OR_REFUSE = methodName('attemptOrRefuse');
 
-/** `limiter[PEEK_WITHIN](id, max)` */
-const PEEK_WITHIN = methodName('peekWithin');
+/** `limiter[ASSERT_FITS]({ cost, limits })` throws what is wrong with them, and ERR_ROLLGATE_COST if the cost can never pass. */
+const ASSERT_FITS = methodName('assertFits');
 
-/** `limiter[USAGE](id)`: a Decision at cost 0. Its `limits` show the current usage; only a block refuses it. */
+/** `limiter[USAGE](id, options)`: a Decision at cost 0; options as of `usage`. Its `limits` show the current usage; only a block refuses it. */
 const USAGE = methodName('usage');
 
-/** `limiter[DECIDE](id, cost, records)`: a Decision at a checked cost; `records` is one of RECORDS (decision.js). */
+/** `limiter[DECIDE](id, demand, records)`: a Decision on what READ_COST returned; `records` is one of RECORDS (decision.js). */
 const DECIDE = methodName('decide');
 
 /** `limiter[BLOCK](id, ms)`: `block` for a checked duration; it answers at once where the store does. */
@@ -52,15 +46,14 @@ const COUNTS_REFUSALS = methodName('countsRefusals');
 
 module.exports = {
   ANSWERS_AT_ONCE,
-  ATTEMPT_WITHIN,
+  ASSERT_FITS,
+  ATTEMPT_OR_REFUSE,
   BLOCK,
   COUNTS_REFUSALS,
   DECIDE,
   ENTRY_NAMES,
   IS_INNER,
-  PEEK_WITHIN,
   READ_COST,
-  SETS_MAX,
   TAKE_BACK,
   USAGE,
 };

@@ -7,22 +7,31 @@ const {
   decisionLength,
   newAttempt,
   readInfo,
-  readUsage,
   takeReceipt,
   NUMBERS,
   RECORDS,
 } = require('../base/decision');
-const { costToUser, isAtLeast, readActual, readCost } = require('../options/costs');
+const { MOST_RECORDED, readActual, readCost } = require('../options/costs');
 const { typeError, show } = require('../base/errors');
 const { warnOfRate } = require('../options/algorithms');
 const { createMemoryStore } = require('../stores/local');
-const { readAttemptCost, readBlock, readLimiterOptions, withLimits } = require('./options');
+const { CURRENT, STORE, attemptOrRefuse, decide, decideUsage } = require('./attempts');
+const demands = require('./demands');
+const { readTerms } = require('./terms');
+const {
+  readBlock,
+  readCallOptions,
+  readLimiterOptions,
+  withLimits,
+  rejectOptions,
+} = require('./options');
 const {
   ANSWERS_AT_ONCE,
-  ATTEMPT_WITHIN,
+  ASSERT_FITS,
+  ATTEMPT_OR_REFUSE,
   BLOCK,
   DECIDE,
-  PEEK_WITHIN,
+  ENTRY_NAMES,
   READ_COST,
   TAKE_BACK,
   USAGE,
@@ -32,9 +41,9 @@ const {
 const createWaitingCalls = (store) => new (require('./wait').Waiting)(store);
 const readWaitOptions = (...given) => require('./wait').readWaitOptions(...given);
 
-const STORE = Symbol('store');
-/** Mutable state: the `checked` options, which setLimits replaces, and the `waiting` calls, which the first wait() creates. */
-const CURRENT = Symbol('current');
+/** The options of a call that are its terms: see terms.js. */
+const TERMS = ['limits', 'calendar'];
+const COST_AND_TERMS = ['cost', ...TERMS];
 
 function createStore(checked) {
   const name = Object.keys(stores).find((store) => checked[store] !== undefined);
@@ -43,11 +52,13 @@ function createStore(checked) {
 
 function createWaiting(limiter) {
   const store = limiter[STORE];
-  const timeLeftFor = (id, cost) => store.decide(id, cost, RECORDS.ASKING, readTimeLeft);
+  const timeLeftFor = (id, { cost, terms }) =>
+    store.decide(id, cost, RECORDS.ASKING, readTimeLeft, terms);
   return createWaitingCalls({
-    attempt: (id, cost) => decideAtCost(limiter, id, cost, RECORDS.WAITING),
+    attempt: (id, { cost, terms }) => decide(limiter, id, cost, RECORDS.WAITING, terms),
     refund: (decision) => store.settle(takeReceipt(Decision.attemptOf(decision, limiter)), 0),
-    isAtLeast,
+    isAtLeast: (demand, other) =>
+      demands.isDemandAtLeast(demand, other, limiter[CURRENT].checked.windows),
     timeLeftOf: ({ timeLeft }) => timeLeft,
     isTimeKnown: true,
     timeLeftFor: store.answersAtOnce ? timeLeftFor : undefined,
@@ -80,70 +91,91 @@ function RateLimiter(options) {
 
 /** The methods. A limiter is a function, so they inherit from functions' own. */
 const methods = {
-  async limit(id) {
+  async limit(id, ...others) {
+    rejectOptions('limit', others);
     return this[STORE].decide(id, 1, RECORDS.ATTEMPT, readBlocked);
   },
 
-  async wouldLimit(id) {
+  async wouldLimit(id, ...others) {
+    rejectOptions('wouldLimit', others);
     return this[STORE].decide(id, 1, RECORDS.NOTHING, readBlocked);
   },
 
-  async limitWithInfo(id) {
+  async limitWithInfo(id, ...others) {
+    rejectOptions('limitWithInfo', others);
     return this[STORE].decide(id, 1, RECORDS.ATTEMPT, readInfo);
   },
 
-  async wouldLimitWithInfo(id) {
+  async wouldLimitWithInfo(id, ...others) {
+    rejectOptions('wouldLimitWithInfo', others);
     return this[STORE].decide(id, 1, RECORDS.NOTHING, readInfo);
   },
 
-  usage(id) {
-    const { windows } = this[CURRENT].checked;
-    return this[STORE].decide(id, 0, RECORDS.NOTHING, (numbers) => readUsage(numbers, windows));
+  usage(id, options = {}) {
+    return answer(this, () => {
+      readCallOptions('usage options', options, TERMS);
+      const terms = readTerms(options, this[CURRENT].checked);
+      return decideUsage(this, id, 0, RECORDS.NOTHING, terms);
+    });
+  },
+
+  record(id, options = {}) {
+    return answer(this, () => {
+      const { checked } = this[CURRENT];
+      readCallOptions('record options', options, ['cost', 'calendar']);
+      const cost = readCost(options.cost, checked, MOST_RECORDED);
+      return decideUsage(this, id, cost, RECORDS.RECORD, readTerms(options, checked));
+    });
   },
 
   attempt(id, options) {
-    return decide(this, id, options, RECORDS.ATTEMPT);
+    return attempt(this, id, options, RECORDS.ATTEMPT);
   },
 
   peek(id, options) {
-    return decide(this, id, options, RECORDS.NOTHING);
+    return attempt(this, id, options, RECORDS.NOTHING);
   },
 
   async wait(id, options) {
     const current = this[CURRENT];
-    const checked = readWaitOptions(options, ['cost'], ({ cost }) => this[READ_COST](cost));
+    const checked = readWaitOptions(options, ['cost', ...TERMS], (given) => {
+      return demands.readLastingDemand(given, current.checked);
+    });
     this[STORE].assertOpen();
     current.waiting ??= createWaiting(this);
     return current.waiting.wait(id, checked);
   },
 
   /** The current usage, without an attempt. */
-  [USAGE](id) {
-    return decideAtCost(this, id, 0, RECORDS.NOTHING);
+  [USAGE](id, options = {}) {
+    const terms = readTerms(options, this[CURRENT].checked);
+    return decide(this, id, 0, RECORDS.NOTHING, terms);
   },
 
-  [DECIDE](id, cost, records) {
-    return decideAtCost(this, id, cost, records);
+  [DECIDE](id, { cost, terms }, records) {
+    return decide(this, id, cost, records, terms);
   },
 
   [TAKE_BACK](decision) {
     return this.refund(decision);
   },
 
-  [READ_COST](cost) {
-    return readCost(cost, this[CURRENT].checked);
+  [ENTRY_NAMES]: TERMS,
+
+  [READ_COST](cost, { limits, calendar } = {}) {
+    return demands.readDemand({ cost, limits, calendar }, this[CURRENT].checked);
+  },
+
+  [ASSERT_FITS](given) {
+    demands.readFittingDemand(given, this[CURRENT].checked, Number.POSITIVE_INFINITY);
   },
 
   get [ANSWERS_AT_ONCE]() {
     return this[STORE]?.answersAtOnce;
   },
 
-  [ATTEMPT_WITHIN](id, max, options) {
-    return decide(this, id, options, RECORDS.ATTEMPT, false, max);
-  },
-
-  [PEEK_WITHIN](id, max) {
-    return decideAtCost(this, id, 1, RECORDS.NOTHING, max);
+  [ATTEMPT_OR_REFUSE](id, options) {
+    return answer(this, () => attemptOrRefuse(this, id, options));
   },
 
   attemptMany(ids, options) {
@@ -169,7 +201,7 @@ const methods = {
 
   settle(decision, actual) {
     const { windows } = this[CURRENT].checked;
-    return settle(this, decision, 'settle', ({ cost }) => readActual(actual, cost, windows));
+    return settle(this, decision, 'settle', (attempt) => readActual(actual, attempt, windows));
   },
 
   refund(decision) {
@@ -182,7 +214,9 @@ const methods = {
     const checked = withLimits(current.checked, limits);
     store.setLimits(checked);
     current.checked = checked;
-    current.waiting?.limitsChanged((cost) => this[READ_COST](costToUser(cost, checked.windows)));
+    current.waiting?.limitsChanged((demand) => {
+      Object.assign(demand, demands.readFittingDemand(demand.given, checked));
+    });
     warnOfRate(checked);
   },
 
@@ -218,15 +252,37 @@ const methods = {
   },
 };
 
-/** `readActual(attempt)` returns what the attempt came to, checked; if it throws, the decision can be settled later. */
-function settle(limiter, decision, method, readActual) {
+/** What `ask` returns; its errors as the store gives errors. */
+function answer(limiter, ask) {
+  try {
+    return ask();
+  } catch (error) {
+    return limiter[STORE].fail(error);
+  }
+}
+
+/** `records` is one of RECORDS. */
+function attempt(limiter, id, options, records) {
+  if (options === undefined) return decide(limiter, id, 1, records, undefined);
+  let demand;
+  try {
+    readCallOptions('attempt options', options, COST_AND_TERMS);
+    demand = demands.readDemand(options, limiter[CURRENT].checked);
+  } catch (error) {
+    return limiter[STORE].fail(error);
+  }
+  return decide(limiter, id, demand.cost, records, demand.terms);
+}
+
+/** `readActualOf(attempt)` returns what the attempt came to, checked; if it throws, the decision can be settled later. */
+function settle(limiter, decision, method, readActualOf) {
   const store = limiter[STORE];
   let attempt;
   let actual;
   try {
     store.assertOpen();
     attempt = Decision.attemptOf(decision, limiter, method);
-    actual = readActual(attempt);
+    actual = readActualOf(attempt);
   } catch (error) {
     return store.fail(error);
   }
@@ -242,25 +298,6 @@ function afterSettling(limiter, id, isFound) {
   }
   if (isFound) limiter[CURRENT].waiting?.changed(id);
   return isFound;
-}
-
-/** If `isBounded`, throws for a cost that can never pass. `max` replaces the maximum of the only window. */
-function decide(limiter, id, options, records, isBounded = true, max = undefined) {
-  let cost;
-  try {
-    cost = readAttemptCost(options, limiter[CURRENT].checked, isBounded);
-  } catch (error) {
-    return limiter[STORE].fail(error);
-  }
-  return decideAtCost(limiter, id, cost, records, max);
-}
-
-function decideAtCost(limiter, id, cost, records, max) {
-  const attempt = newAttempt(limiter, id, cost, records);
-  const own = limiter[CURRENT].checked.windows;
-  const windows = max === undefined ? own : [{ interval: own[0].interval, maxInInterval: max }];
-  const read = (numbers) => new Decision(numbers, 0, windows, attempt);
-  return limiter[STORE].decide(id, cost, records, read, max);
 }
 
 RateLimiter.prototype = Object.create(Function.prototype, {

@@ -2,9 +2,12 @@
 'use strict';
 
 const { readAlgorithm, readCountBlocked } = require('../options/algorithms');
-const { readCost, smallestMax } = require('../options/costs');
-const { optionError, optionRangeError, show } = require('../base/errors');
-const { IS_INNER, SETS_MAX } = require('../base/internal-methods');
+const { LONGEST_MS } = require('../base/calendar');
+const { OF_CALENDARS, readCalendar } = require('../options/calendars');
+const { smallestMax } = require('../options/costs');
+const { optionError, optionRangeError, show, typeError } = require('../base/errors');
+const { Plans } = require('./plans');
+const { IS_INNER } = require('../base/internal-methods');
 const {
   readClock,
   readCount,
@@ -19,7 +22,7 @@ const {
 const { STORE_NAMES, readLocalRefusals, readStoreOptions } = require('../stores/options');
 
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
-const NAMES_IN_LIMITS = [...LIMIT_NAMES, 'windowMs', 'limit', 'name'];
+const NAMES_IN_LIMITS = [...LIMIT_NAMES, 'windowMs', 'limit', 'name', 'calendar', ...OF_CALENDARS];
 const LIMITER_NAMES = [
   ...LIMIT_NAMES,
   'limits',
@@ -37,6 +40,8 @@ const MIDDLEWARE_NAMES =
   'onAuthError passOnStoreError problemDetails requestPropertyName requestWasSuccessful rules skip ' +
   'skipFailedRequests skipSuccessfulRequests standardHeaders statusCode store trustProxy validate windowMs';
 
+const IN_LIMITS = "one of the limits: limits: [{ calendar: 'month', maxInInterval }]";
+
 /** A limiter's names of options that the middleware has under others. */
 const OWN_NAME_OF = { windowMs: 'interval', limit: 'maxInInterval', max: 'maxInInterval' };
 
@@ -45,7 +50,9 @@ function rejectedOptions() {
   const where = "belongs to the middleware, which is require('rollgate').rateLimit";
   const reasonFor = (name) =>
     name in OWN_NAME_OF ? `${where}; a limiter has '${OWN_NAME_OF[name]}'` : where;
-  return Object.fromEntries(MIDDLEWARE_NAMES.split(' ').map((name) => [name, reasonFor(name)]));
+  const ofLimits = ['calendar', ...OF_CALENDARS].map((name) => [name, `belongs to ${IN_LIMITS}`]);
+  const ofMiddleware = MIDDLEWARE_NAMES.split(' ').map((name) => [name, reasonFor(name)]);
+  return Object.fromEntries([...ofMiddleware, ...ofLimits]);
 }
 
 function readDuration(name, value) {
@@ -65,8 +72,12 @@ function readLimit({ interval, maxInInterval, minDifference }) {
   };
 }
 
-function readLimits(limits) {
+function readLimits(limits, algorithm) {
   const read = readList('limits', limits, 'a list of at least one limit').map(readLimitOfList);
+  const calendar = read.findIndex((limit) => limit.calendar !== undefined);
+  if (calendar !== -1 && algorithm !== 'fixed-window') {
+    throw optionError(`limits[${calendar}].calendar`, "requires algorithm 'fixed-window'");
+  }
   for (const [i, { name }] of read.entries()) {
     const first = read.findIndex((limit) => limit.name === name);
     if (name === undefined || first === i) continue;
@@ -82,11 +93,27 @@ function readLimitOfList(given, i) {
   rejectUnknownOptions(readObject(place, given), NAMES_IN_LIMITS, { place });
   const { minDifference, name } = given;
   return {
-    interval: readEither(place, given, ['windowMs', 'interval'], readInterval),
+    ...readWindow(place, given),
     maxInInterval: readEither(place, given, ['limit', 'maxInInterval'], readCount),
     minDifference: readMinDifference(`${place}.minDifference`, minDifference),
     name: readName(`${place}.name`, name),
   };
+}
+
+const INTERVAL_NAMES = ['windowMs', 'interval'];
+
+/** An interval, or a calendar; the interval of a calendar is the longest time in which its window can matter. */
+function readWindow(place, given) {
+  const isGiven = (name) => given[name] !== undefined;
+  if (!isGiven('calendar')) {
+    const other = OF_CALENDARS.find(isGiven);
+    if (other !== undefined) throw optionError(`${place}.${other}`, "requires 'calendar'");
+    return { interval: readEither(place, given, INTERVAL_NAMES, readInterval) };
+  }
+  const other = INTERVAL_NAMES.find(isGiven);
+  if (other !== undefined) throw optionError(`${place}.${other}`, "conflicts with 'calendar'");
+  const calendar = readCalendar(place, given);
+  return { interval: LONGEST_MS[calendar.unit], calendar };
 }
 
 /** Both are checked if both are given; if neither is, the error names the last. */
@@ -112,22 +139,24 @@ function readName(place, name) {
 }
 
 /** `limits` replaces the other three, which must be valid anyway. */
-function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
+function readLimitsOf({ limits, interval, maxInInterval, minDifference }, algorithm) {
   if (interval !== undefined) readInterval('interval', interval);
   if (maxInInterval !== undefined) readCount('maxInInterval', maxInInterval);
   readMinDifference('minDifference', minDifference);
-  return readLimits(limits);
+  return readLimits(limits, algorithm);
 }
 
 /** The part of checked options that comes from the limits. minDifference is the largest of them. */
 function policyOf(limits) {
-  const windows = limits.map(({ interval, maxInInterval, name }) => ({
+  const windows = limits.map(({ interval, maxInInterval, name, calendar }) => ({
     interval,
     maxInInterval,
     name,
+    calendar,
   }));
   return {
     windows,
+    plans: new Plans(windows),
     smallestMax: smallestMax(windows),
     isWeighted: windows.some(({ name }) => name !== undefined),
     minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
@@ -136,20 +165,24 @@ function policyOf(limits) {
 
 /** The checked options of a limiter with other limits of the same shape. `limits` is the user's list. */
 function withLimits(checked, limits) {
-  const { windows, setsMax } = checked;
-  if (setsMax) throw optionError('limits', 'cannot be set: each attempt has a limit of its own');
-  const read = readLimits(limits);
+  const { windows, algorithm } = checked;
+  const read = readLimits(limits, algorithm);
   if (read.length !== windows.length) {
     const expected = windows.length === 1 ? 'one limit' : `${windows.length} limits`;
     throw optionError('limits', `expected ${expected}, as the limiter has, got ${read.length}`);
   }
-  for (const [i, { name }] of read.entries()) {
-    if (name === windows[i].name) continue;
-    const own = windows[i].name === undefined ? 'no name' : show(windows[i].name);
-    const what = `expected ${own}, as the limiter has it, got ${show(name)}`;
-    throw optionError(`limits[${i}].name`, what);
+  for (const [i, { name, calendar }] of read.entries()) {
+    assertStays('name', i, name, windows[i].name);
+    assertStays('calendar', i, calendar?.unit, windows[i].calendar?.unit);
   }
   return { ...checked, ...policyOf(read) };
+}
+
+function assertStays(option, i, value, own) {
+  if (value === own) return;
+  const expected = own === undefined ? `no ${option}` : show(own);
+  const what = `expected ${expected}, as the limiter has it, got ${show(value)}`;
+  throw optionError(`limits[${i}].${option}`, what);
 }
 
 /** Checks the options of a limiter. */
@@ -161,14 +194,14 @@ function readLimiterOptions(options) {
   readClock(clock);
   const countBlocked = readCountBlocked(options.countBlocked, algorithm);
   const blockFor = readBlockFor(options.blockFor);
-  const limits = options.limits === undefined ? [readLimit(options)] : readLimitsOf(options);
+  const limits =
+    options.limits === undefined ? [readLimit(options)] : readLimitsOf(options, algorithm);
   return {
     ...policyOf(limits),
     countBlocked,
     algorithm,
     blockFor,
     isInner: options[IS_INNER] === true,
-    setsMax: options[SETS_MAX] === true,
     maxKeys: readMaxKeys(maxKeys),
     clock,
     ...readStoreOptions(options),
@@ -176,12 +209,21 @@ function readLimiterOptions(options) {
   };
 }
 
-/** Checks the options of one attempt; returns its cost, which can pass if it `isBounded`. */
-function readAttemptCost(options, checked, isBounded) {
-  if (options === undefined) return 1;
-  const place = 'attempt options';
-  rejectUnknownOptions(readObject(place, options), ['cost'], { place });
-  return readCost(options.cost, checked, isBounded);
+/** Checks the names of the options of one call. */
+function readCallOptions(place, options, names) {
+  readObject(place, options);
+  for (const name in options) {
+    // Also an inherited one, which is none to rejectUnknownOptions.
+    if (!names.includes(name)) return rejectUnknownOptions(options, names, { place });
+  }
+  return undefined;
+}
+
+/** The methods of rolling-rate-limiter take no options: limits that they ignored would let calls pass. */
+function rejectOptions(method, [options]) {
+  if (options === undefined) return;
+  const expected = `${method}: expected no options, which attempt and peek take`;
+  throw typeError('ERR_ROLLGATE_OPTION', `${expected}, got ${show(options)}`);
 }
 
 /** How long `block` blocks an id, in ms. */
@@ -204,8 +246,9 @@ function readBlockFor(value) {
 
 module.exports = {
   LIMITER_NAMES,
-  readAttemptCost,
   readBlock,
+  readCallOptions,
   readLimiterOptions,
+  rejectOptions,
   withLimits,
 };

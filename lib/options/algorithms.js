@@ -11,9 +11,6 @@ const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-windo
 /** Algorithms that cannot count refusals. */
 const NEVER_COUNT_BLOCKED = ['gcra'];
 
-/** Algorithms whose state of an id is meaningless under another limit. */
-const BOUND_TO_LIMIT = ['gcra'];
-
 function readAlgorithm(algorithm = ALGORITHMS[0]) {
   if (ALGORITHMS.includes(algorithm)) return algorithm;
   throw optionTypeError('algorithm', `one of ${ALGORITHMS.join(', ')}`, algorithm);
@@ -45,4 +42,4 @@ function warnOfRate({ algorithm, windows }) {
   );
 }
 
-module.exports = { ALGORITHMS, BOUND_TO_LIMIT, readAlgorithm, readCountBlocked, warnOfRate };
+module.exports = { ALGORITHMS, readAlgorithm, readCountBlocked, warnOfRate };

@@ -27,29 +27,46 @@ function smallestMax(windows) {
   return windows.reduce((least, { maxInInterval }) => Math.min(least, maxInInterval), Infinity);
 }
 
+/** The most that `record` takes at once. */
+const MOST_RECORDED = 2 ** 31 - 1;
+
 /**
- * Checks the cost of an attempt; 1 by default. Without `isBounded`, one that can never pass is valid.
+ * Checks the cost of an attempt; 1 by default.
  *
  * @param {{ smallestMax: number, windows: object[], isWeighted: boolean }} checked of readLimiterOptions
+ * @param {number | object} [bound] the most that it may be in a window: by default the window's maximum; a number; or
+ *   limits by name, which replace maxima: a cost above such a limit is valid
  * @returns {CheckedCost}
  * @throws TypeError, RangeError ERR_ROLLGATE_COST
  */
-function readCost(cost, { smallestMax: most, windows, isWeighted }, isBounded = true) {
+function readCost(cost, checked, bound) {
   if (cost === undefined) return 1;
-  if (isWeighted && isPlainObject(cost)) return readCosts(cost, windows, isBounded);
-  const max = isBounded ? most : MOST;
-  if (typeof cost === 'number' && isFrom(1, max, cost)) return cost;
-  const ofNumber = `an integer from 1 to ${most}, the smallest maxInInterval`;
+  const { windows, isWeighted } = checked;
+  if (isWeighted && isPlainObject(cost)) return readCosts(cost, windows, bound);
+  const most = mostOf(checked, bound);
+  if (typeof cost === 'number' && isFrom(1, most, cost)) return cost;
+  const why = bound === undefined ? ', the smallest maxInInterval' : '';
+  const ofNumber = `an integer from 1 to ${most}${why}`;
   throw costError('cost', isWeighted ? `${ofNumber}, or costs by name of a limit` : ofNumber, cost);
 }
 
-function readCosts(given, windows, isBounded) {
+function mostOf({ smallestMax: most, windows }, bound) {
+  if (bound === undefined) return most;
+  return windows.reduce((least, window) => Math.min(least, boundIn(window, bound)), MOST);
+}
+
+function boundIn({ name, maxInInterval }, bound) {
+  if (typeof bound === 'number') return bound;
+  const isReplaced = bound !== undefined && name !== undefined && Object.hasOwn(bound, name);
+  return isReplaced ? MOST : maxInInterval;
+}
+
+function readCosts(given, windows, bound) {
   assertNames('cost', given, windows);
   const costs = new Float64Array(windows.length);
   let sum = 0;
   for (let i = 0; i < windows.length; i++) {
-    const most = isBounded ? windows[i].maxInInterval : MOST;
-    costs[i] = readEntry('cost', given, windows[i], most) ?? 1;
+    costs[i] = readEntry('cost', given, windows[i], boundIn(windows[i], bound)) ?? 1;
     sum += costs[i];
   }
   if (sum > 0) return costs;
@@ -60,12 +77,12 @@ function readCosts(given, windows, isBounded) {
 }
 
 /** The entry for a window, undefined without one. A value of undefined is an error: it would be a low cost. */
-function readEntry(place, given, { name }, most) {
+function readEntry(place, given, { name, maxInInterval }, most) {
   if (name === undefined || !Object.hasOwn(given, name)) return undefined;
   const entry = given[name];
   // + 0 makes a 0 of -0.
   if (typeof entry === 'number' && isFrom(0, most, entry)) return entry + 0;
-  const expected = `an integer from 0 to ${most}${most === MOST ? '' : ', its maxInInterval'}`;
+  const expected = `an integer from 0 to ${most}${most === maxInInterval ? ', its maxInInterval' : ''}`;
   throw costError(`${place} of ${show(name)}`, expected, entry);
 }
 
@@ -88,16 +105,18 @@ function nameError(place, name, windows) {
 }
 
 /**
- * Checks what an attempt of this checked cost came to: a number if the cost is one, else 0 or an object. Windows
- * without an entry keep their cost.
+ * Checks what an attempt of this checked cost came to: a number if the cost was one, else 0 or an object. Windows
+ * without an entry keep their cost. With `isNumber`, the cost was a number in all windows that have one.
  *
  * @returns {CheckedCost}
  * @throws TypeError, RangeError ERR_ROLLGATE_COST
  */
-function readActual(actual, cost, windows) {
+function readActual(actual, { cost, isNumber = typeof cost === 'number' }, windows) {
   if (actual === 0) return 0;
-  if (typeof cost === 'number') {
-    if (typeof actual === 'number' && isFrom(1, MOST, actual)) return actual;
+  if (isNumber) {
+    if (typeof actual === 'number' && isFrom(1, MOST, actual)) {
+      return typeof cost === 'number' ? actual : cost.map((reserved) => reserved && actual);
+    }
     throw costError(
       'actual',
       `an integer from 0 to ${MOST}, because the cost was a number`,
@@ -150,6 +169,10 @@ function costIn(cost, name) {
 }
 
 module.exports = {
+  MOST,
+  MOST_RECORDED,
+  costAt,
+  costError,
   costIn,
   costToUser,
   isAtLeast,

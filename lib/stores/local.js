@@ -13,7 +13,15 @@ const {
   throwInvalidId,
   throwOutOfMemory,
 } = require('../base/errors');
+const { CalendarFinder } = require('../native/calendars');
 const { nativePolicy } = require('../native/policy');
+
+/** What the terms of a call have: see src/binding/local_limiter.h. */
+const LIMITS = 1;
+const CALENDARS = 2;
+
+const outsideOfHeap = (count) =>
+  new Float64Array(new ArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT));
 
 /**
  * A function of a checked cost that returns it as native functions read it fastest. V8 moves a small array out of its
@@ -22,7 +30,7 @@ const { nativePolicy } = require('../native/policy');
  */
 function createToNative({ windows, clock }) {
   if (clock !== undefined) return (cost) => cost;
-  const costs = new Float64Array(new ArrayBuffer(windows.length * Float64Array.BYTES_PER_ELEMENT));
+  const costs = outsideOfHeap(windows.length);
   return (cost) => {
     if (typeof cost === 'number') return cost;
     for (let i = 0; i < costs.length; i++) costs[i] = cost[i];
@@ -33,7 +41,7 @@ function createToNative({ windows, clock }) {
 /**
  * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` returns the result of
  * `read(numbers)`, which gets the numbers of the decision (see decision.js) and must copy what it needs; its `records`
- * is one of RECORDS; its `max` is the maximum of an attempt, for limiters with SETS_MAX.
+ * is one of RECORDS; its `terms` what the call brings of its own: see limiter/terms.js.
  */
 class LocalStore {
   answersAtOnce = true;
@@ -45,6 +53,9 @@ class LocalStore {
   #observesDecisions;
   #observesEvictions;
   #errors = 0;
+  #recorded = 0;
+  #calendars;
+  #limits;
   #hasWarned = false;
   #isClosed = false;
 
@@ -58,7 +69,9 @@ class LocalStore {
   constructor(checked, { create, options, failed, evictionWarning }) {
     const { windows, clock, isInner } = checked;
     this.#windows = windows;
+    this.#calendars = new CalendarFinder(windows);
     this.#length = decisionLength(windows.length);
+    this.#limits = outsideOfHeap(windows.length);
     this.#toNative = createToNative(checked);
     this.#numbers = new Float64Array(this.#length);
     this.#observesDecisions = isInner ? NEVER : DECISIONS.flag;
@@ -75,6 +88,9 @@ class LocalStore {
       observesDecisions: this.#observesDecisions,
       observesEvictions: this.#observesEvictions,
       clock: clock && this.#openClockReader(clock),
+      limits: this.#limits,
+      span: this.#calendars.span,
+      findWindow: this.#calendars.findWindow,
       failed:
         failed &&
         ((kind, message) => {
@@ -95,11 +111,31 @@ class LocalStore {
     };
   }
 
-  decide(id, cost, records, read, max) {
-    if (max !== undefined) this.#functions.decide(id, cost, records, max);
+  #decideWithin(id, cost, records, { limits, calendars }) {
+    // set() takes longer.
+    if (limits !== undefined) for (let i = 0; i < limits.length; i++) this.#limits[i] = limits[i];
+    if (calendars === undefined) return this.#decideWithBits(id, LIMITS, cost, records);
+    const bits = CALENDARS + (limits === undefined ? 0 : LIMITS);
+    const before = this.#calendars.ofCall; // the user's clock may call the limiter
+    this.#calendars.ofCall = calendars;
+    try {
+      return this.#decideWithBits(id, bits, cost, records);
+    } finally {
+      this.#calendars.ofCall = before;
+    }
+  }
+
+  #decideWithBits(id, bits, cost, records) {
+    if (cost === 1 && records === RECORDS.ATTEMPT) this.#functions.decideWithin(id, bits);
+    else this.#functions.decideWithin(id, bits, this.#toNative(cost), records);
+  }
+
+  decide(id, cost, records, read, terms) {
+    if (terms !== undefined) this.#decideWithin(id, cost, records, terms);
     else if (cost === 1 && records === RECORDS.ATTEMPT) this.#functions.decide(id);
     else this.#functions.decide(id, this.#toNative(cost), records);
     const numbers = this.#numbers;
+    if (records === RECORDS.RECORD) return this.#noteRecord(id, cost, read(numbers));
     if (this.#observesDecisions[0] === 0 || !isSeen(records, numbers[NUMBERS.BLOCKED]))
       return read(numbers);
     // Read first: a subscriber may call the limiter, which overwrites the numbers.
@@ -135,6 +171,16 @@ class LocalStore {
     if (this.#observesDecisions[0] !== 0) this.#publishDecision(id, timeLeft);
   }
 
+  #noteRecord(id, cost, answer) {
+    this.#recorded++;
+    if (this.#observesDecisions[0] !== 0) {
+      const shown = costToUser(cost, this.#windows);
+      const message = { limiter: this.call, id, cost: shown, allowed: true, timeLeft: 0 };
+      DECISIONS.channel.publish({ kind: 'record', ...message });
+    }
+    return answer;
+  }
+
   #publishDecision(id, timeLeft, cost = 1) {
     const shown = costToUser(cost, this.#windows);
     const allowed = timeLeft === 0;
@@ -166,6 +212,8 @@ class LocalStore {
   /** `checked`: the options of the limiter with other limits of the same shape. */
   setLimits(checked) {
     this.#functions.setLimits(nativePolicy(checked));
+    this.#windows = checked.windows;
+    this.#calendars.windows = checked.windows;
   }
 
   block(id, ms) {
@@ -183,7 +231,8 @@ class LocalStore {
   stats() {
     this.#functions.stats();
     const [keys, allowed, blocked, evicted, bytes] = this.#numbers;
-    return { keys, allowed, blocked, evicted, errors: this.#errors, bytes };
+    const counts = { errors: this.#errors, recorded: this.#recorded };
+    return { keys, allowed, blocked, evicted, ...counts, bytes };
   }
 
   /** How an invalid call ends: synchronous stores throw. */

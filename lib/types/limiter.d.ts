@@ -47,11 +47,24 @@ declare module './index' {
      * @throws the errors of the call without a callback
      * @throws TypeError `ERR_ROLLGATE_OPTION`: the second argument is not an object, or has an unknown option
      * @throws TypeError or RangeError `ERR_ROLLGATE_COST`: not a cost of this limiter
+     * @throws TypeError or RangeError `ERR_ROLLGATE_LIMIT`: `limits` are no limits of this limiter
      */
     attempt(id?: Id, options?: AttemptOptions): Decision;
 
-    /** What is counted for an id now, without an attempt. Records nothing. Throws the same errors. */
-    usage(id?: Id): Usage;
+    /**
+     * What is counted for an id now, without an attempt, under the limits of the limiter or of this call. Records
+     * nothing. Throws the same errors.
+     */
+    usage(id?: Id, options?: TermsOptions): Usage;
+
+    /**
+     * Counts what has already happened, and never refuses: a failed login, or a bill that comes later. It counts while
+     * the id is blocked, may exceed a maximum as `settle` may, starts no block, and cannot be refunded. For
+     * `minDifference` it is the newest action. Throws the errors of `attempt`.
+     *
+     * @returns what `usage` returns after it
+     */
+    record(id?: Id, options?: RecordOptions): Usage;
 
     /** The Decision that `attempt` would return now. Records nothing. Throws the same errors. */
     peek(id?: Id, options?: AttemptOptions): Decision;
@@ -95,8 +108,8 @@ declare module './index' {
 
     /**
      * Sets other limits of the same shape: as many, with the same names in the same order. They apply from the next
-     * call on; what was counted stays. They replace all limits, `minDifference` included; the other options stay.
-     * Calls of `wait` whose cost can never pass then reject with `ERR_ROLLGATE_COST`. If it throws, nothing changes.
+     * call on; what was counted stays. They replace all limits, `minDifference` included; the other options stay. A
+     * calendar window keeps its unit; its time zone and start may change, from its next window on. Calls of `wait` whose cost can never pass then reject with `ERR_ROLLGATE_COST`. If it throws, nothing changes.
      *
      * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: a limit is wrong, or the shape is another
      * @throws Error `ERR_ROLLGATE_SHARED_MISMATCH`: they do not fit into the shared region
@@ -150,7 +163,8 @@ declare module './index' {
 
     attempt(id?: Id, options?: AttemptOptions): Promise<Decision>;
     peek(id?: Id, options?: AttemptOptions): Promise<Decision>;
-    usage(id?: Id): Promise<Usage>;
+    usage(id?: Id, options?: TermsOptions): Promise<Usage>;
+    record(id?: Id, options?: RecordOptions): Promise<Usage>;
 
     /** Each process has its own queue. If another comes first, `countBlocked` and `blockFor` apply to the refusal. */
     wait(id?: Id, options?: WaitOptions): Promise<Decision>;
@@ -214,11 +228,50 @@ declare module './index' {
   /** A Limit in which every member is optional. */
   type OptionalLimit = { [name in keyof Limit]?: Limit[name] | undefined };
 
-  /** One of several windows. `windowMs` overrides `interval`, `limit` overrides `maxInInterval`. */
+  /** The unit of a calendar window. */
+  type CalendarUnit = 'hour' | 'day' | 'week' | 'month' | 'year';
+
+  /**
+   * A window that begins and ends by the clocks of a time zone, only with `algorithm: 'fixed-window'`. A day usually has
+   * 23, 24 or 25 hours. A beginning that clocks skip is the next moment that exists; of one that they repeat it is the
+   * first. Zone data is that of the host (Intl).
+   */
+  type CalendarWindow = {
+    interval?: undefined;
+    windowMs?: undefined;
+    /** Default 'UTC'. An IANA name that the host knows, such as 'Europe/Berlin'; no offsets such as '+01:00'. */
+    timeZone?: string | undefined;
+  } & (
+    | { calendar: 'hour' | 'day'; startsOn?: undefined }
+    | {
+        /** `startsOn`: an integer from 1 (Monday, the default) to 7. */
+        calendar: 'week';
+        startsOn?: number | undefined;
+      }
+    | {
+        /** `startsOn`: the day on which a billing period begins, an integer from 1 (default) to 31; at most the last day. */
+        calendar: 'month';
+        startsOn?: number | undefined;
+      }
+    | {
+        /** `startsOn`: 'MM-DD', default '01-01'; '02-29' is the last day of February. */
+        calendar: 'year';
+        startsOn?: string | undefined;
+      }
+  );
+
+  /**
+   * One of several windows, of an interval or of a calendar. `windowMs` overrides `interval`, `limit` overrides
+   * `maxInInterval`.
+   */
   type WindowLimit = Pick<Limit, 'minDifference'> &
     (
-      | { interval: number; windowMs?: number | undefined }
-      | { interval?: number | undefined; windowMs: number }
+      | (NotGiven<'calendar' | 'timeZone' | 'startsOn'> &
+          (
+            | { interval: number; windowMs?: number | undefined }
+            | { interval?: number | undefined; windowMs: number }
+          ))
+      | CalendarWindow
     ) &
     (
       | { maxInInterval: number; limit?: number | undefined }
@@ -308,7 +361,7 @@ declare module './index' {
      * that uses this name. Linux only. The region exists until it is removed (`unlinkShared`) or the host restarts. The
      * first call attaches; it fails with `ERR_ROLLGATE_SHARED_MISMATCH` if the region has another algorithm, other
      * `countBlocked` or too little room for these limits, and with `ERR_ROLLGATE_SHARED_SYSTEM` if there is too little
-     * memory. A sliding-window-log holds at most 1,048,575 actions, and 1000 if `limit` is a function.
+     * memory. A sliding-window-log holds at most 1,048,575 actions; if `limit` is a function, 1000, or `room`.
      */
     shared?: string | SharedOptions | undefined;
   }
@@ -330,13 +383,47 @@ declare module './index' {
         NotGiven<keyof RedisStoreOptions> &
         SharedStoreOptions);
 
+  /**
+   * Limits for one call, in place of those of the limiter: a number for its only window, or numbers by name of a limit,
+   * at least one; windows without a name here keep their own. Integers >= 0; 0 refuses, with the longest window as
+   * `timeLeft`. What was counted stays, whatever limits later calls bring. In shared memory, a limit of a log has to fit
+   * into the region's `room` (`ERR_ROLLGATE_SHARED_MISMATCH`).
+   */
+  type CallLimits = number | { readonly [limit: string]: number | undefined };
+
+  /**
+   * The calendar of one id, in place of that of the limiter's calendar windows, which it needs. It is fixed for an id
+   * while its window lasts, and applies from the next one on. Left out: as in the limits.
+   */
+  interface CallCalendar {
+    /** As in WindowLimit. */
+    timeZone?: string | undefined;
+    /** As in WindowLimit, for each window of a week, month or year, of which there has to be one. */
+    startsOn?: number | string | undefined;
+  }
+
+  /** The options of `usage`. */
+  interface TermsOptions {
+    limits?: CallLimits | undefined;
+    calendar?: CallCalendar | undefined;
+  }
+
   /** The options of one attempt. */
-  interface AttemptOptions {
-    /** The number of actions to record, in every window or by name of a limit. Default 1. */
+  interface AttemptOptions extends TermsOptions {
+    /**
+     * The number of actions to record, in every window or by name of a limit. Default 1. Above a limit of this call it
+     * is refused, with `timeLeft` Infinity.
+     */
     cost?: Cost | undefined;
   }
 
-  /** The options of one `wait`. */
+  /** The options of `record`. */
+  interface RecordOptions extends Pick<TermsOptions, 'calendar'> {
+    /** As in an attempt, but from 1 to 2^31 - 1, or from 0 to that by name of a limit, whatever the limits. Default 1. */
+    cost?: Cost | undefined;
+  }
+
+  /** The options of one `wait`. A cost above a limit of this call rejects with `ERR_ROLLGATE_COST`. */
   interface WaitOptions extends AttemptOptions {
     /** When it aborts, the promise rejects with its `reason`. */
     signal?: AbortSignal | undefined;
@@ -353,7 +440,8 @@ declare module './index' {
     readonly allowed: boolean;
     /**
      * 0 if allowed; otherwise at least 1: until the same attempt would be allowed without further attempts. Infinity if
-     * `setLimits` lowered a limit below the cost meanwhile.
+     * the cost is above a limit of this call, or `setLimits` lowered a limit below the cost meanwhile. Under a limit of 0
+     * the longest window, to the end of a calendar window, or the first length of `blockFor` if that is longer.
      */
     readonly timeLeft: number;
     /** The smallest `remaining` of all windows. */
@@ -366,12 +454,26 @@ declare module './index' {
     readonly limits: readonly WindowState[];
   }
 
-  /** One window after an attempt. */
-  interface WindowState {
+  /** One window after an attempt: of an `interval`, or of a `calendar`. */
+  type WindowState = WindowNumbers &
+    (
+      | {
+          /** ms, as in the options. */
+          readonly interval: number;
+          readonly calendar?: undefined;
+        }
+      | {
+          readonly interval?: undefined;
+          /** The unit, as in the options. */
+          readonly calendar: CalendarUnit;
+        }
+    );
+
+  /** What is counted in one window. */
+  interface WindowNumbers {
     /** The name of the limit, if it has one. */
     readonly name?: string;
-    /** ms, as in the options. */
-    readonly interval: number;
+    /** The maximum of the limiter, or of this call. */
     readonly maxInInterval: number;
     /**
      * How much of the window is used. Above `maxInInterval` after `settle` at more than was reserved, and where
@@ -385,7 +487,7 @@ declare module './index' {
   }
 
   /** What is counted for an id: the numbers of the window with the least `remaining`. Durations in whole ms. */
-  interface Usage extends Pick<WindowState, 'used' | 'remaining' | 'resetIn'> {
+  interface Usage extends Pick<WindowNumbers, 'used' | 'remaining' | 'resetIn'> {
     /** Whether an action of cost 1 would be allowed: false also because of `minDifference` or a block. */
     readonly allowed: boolean;
     /** Until an action of cost 1 would be allowed, rounded up; 0 if it would be. */
@@ -434,6 +536,8 @@ declare module './index' {
     allowed: number;
     /** Blocked attempts, including those that `onError` blocked. */
     blocked: number;
+    /** Calls of `record`. */
+    recorded: number;
     /** Ids evicted before they expired: see `maxKeys`. */
     evicted: number;
     /** Calls that failed because of the clock or the store, including those that `onError` decided. */
@@ -464,8 +568,10 @@ declare module './index' {
     };
   }
 
-  /** The message of the diagnostics channel `rollgate:decision`, for each attempt: docs/observability.md. */
+  /** The message of the diagnostics channel `rollgate:decision`, for each attempt and `record`: docs/observability.md. */
   interface DecisionMessage {
+    /** 'record' for what `record` counted, which is `allowed`; undefined for an attempt. */
+    kind?: 'record' | undefined;
     limiter: RateLimiter | RemoteRateLimiter;
     /** As given; a string for `attemptMany`, and if `onError` decided. */
     id: Id;
@@ -492,12 +598,12 @@ declare module './index' {
     | 'ERR_ROLLGATE_CALLBACK' // TypeError: the callback is not a function
     | 'ERR_ROLLGATE_COST' // TypeError or RangeError: not a cost of this limiter, or `cost` returned none
     | 'ERR_ROLLGATE_DECISION' // TypeError: the argument of `settle` or `refund` is not a Decision of this limiter
-    | 'ERR_ROLLGATE_CLOCK' // the clock threw (see `cause`) or returned no finite number
+    | 'ERR_ROLLGATE_CLOCK' // the clock threw (see `cause`) or returned no finite number; or it is far from the store's
     | 'ERR_ROLLGATE_CLOSED' // the limiter is closed
     | 'ERR_ROLLGATE_MEMORY' // there is no memory for the log of an id
     | 'ERR_ROLLGATE_WAIT_DEADLINE' // `wait` was not allowed within its deadline
     | 'ERR_ROLLGATE_WAIT_QUEUE' // `maxQueue` calls wait for the id already
-    | 'ERR_ROLLGATE_LIMIT' // TypeError or RangeError: the function `limit` returned no limit
+    | 'ERR_ROLLGATE_LIMIT' // TypeError or RangeError: not limits for a call of this limiter, or `limit` returned none
     | 'ERR_ROLLGATE_AUTHENTICATE' // TypeError: `authenticate` returned no object with an id
     | 'ERR_ROLLGATE_URL' // with Fastify and `rules`: the path of a URL is ambiguous
     | 'ERR_ROLLGATE_REDIS_TIMEOUT' // Redis did not answer within `commandTimeout`

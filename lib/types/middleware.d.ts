@@ -209,11 +209,12 @@ declare module './index' {
 
   /**
    * Maximum requests in a window, an integer >= 0 (0 refuses all) or Infinity (all pass, uncounted, without headers); or
-   * a function that is called for each request. A key has one count, whatever the limit.
+   * a function that is called for each request. With `limits` it returns CallLimits: an object by name, in which
+   * Infinity leaves a window uncounted. A key has one count, whatever the limit.
    */
   type RequestLimit<Request = LimitedRequest, Response = LimitedResponse> =
     | number
-    | ((req: Request, res: Response) => number | Promise<number>);
+    | ((req: Request, res: Response) => CallLimits | Promise<CallLimits>);
 
   /**
    * What a request costs: an integer >= 1, or costs by name of a limit. If the function returns anything else, `next`
@@ -248,7 +249,7 @@ declare module './index' {
     max?: RequestLimit<Request, Response> | undefined;
     /** The same as `limit`. */
     maxInInterval?: RequestLimit<Request, Response> | undefined;
-    /** Several windows, instead of the limits above. */
+    /** Several windows, instead of the limits above; if `limit` is a function, it may replace their maxima. */
     limits?: readonly WindowLimit[] | undefined;
     /** Default 1. */
     cost?: RequestCost<Request, Response> | undefined;

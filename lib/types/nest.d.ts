@@ -35,11 +35,8 @@ export class RollgateThrottlerStorage {
 
 /** Options of a limiter; `ttl`, `limit` and `blockDuration` are those of the throttlers. */
 export interface RollgateThrottlerStorageOptions
-  extends Omit<RateLimiter.CommonOptions, 'blockFor' | 'algorithm'>,
-    RateLimiter.AnyStoreOptions {
-  /** How requests are counted. Default 'sliding-window-log'. */
-  algorithm?: Exclude<RateLimiter.Algorithm, 'gcra'> | undefined;
-}
+  extends Omit<RateLimiter.CommonOptions, 'blockFor'>,
+    RateLimiter.AnyStoreOptions {}
 
 /** The result type of @nestjs/throttler. Times are in seconds. */
 export interface RollgateThrottlerStorageRecord {

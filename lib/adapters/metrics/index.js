@@ -19,6 +19,10 @@ const DEFINITIONS = {
     labels: ['outcome'],
     read: ({ allowed, blocked }) => ({ allowed, blocked }),
   },
+  records_total: {
+    help: 'Calls of record, which count without a decision',
+    read: ({ recorded }) => recorded,
+  },
   errors_total: {
     help: 'Calls that failed because of the clock or the store, softened by onError or not',
     read: ({ errors }) => errors,

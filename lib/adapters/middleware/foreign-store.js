@@ -5,7 +5,6 @@ const { failure, optionError, optionTypeError, show } = require('../../base/erro
 const { idToString } = require('../../base/ids');
 const { COUNTS_REFUSALS } = require('../../base/internal-methods');
 const { hasMethods } = require('../../options/values');
-const { openDecision } = require('./limiters');
 const { andThen, orElse } = require('./maybe-async');
 
 const OPTIONAL_METHODS = ['init', 'get', 'resetAll', 'shutdown'];
@@ -90,6 +89,13 @@ function readHits(hits) {
   );
 }
 
+/** Under a limit of Infinity nothing is counted. */
+function openDecision({ interval }) {
+  const all = Number.POSITIVE_INFINITY;
+  const limits = [{ interval, maxInInterval: all, used: 0, remaining: all, resetIn: 0 }];
+  return { allowed: true, timeLeft: 0, actionsLeft: all, resetIn: 0, blockedBy: null, limits };
+}
+
 /**
  * Has the methods of a limiter that a middleware calls. The maximum may come with each attempt. Keys become strings,
  * as for limiters: clients can send arrays, by repeating a query parameter, and a Map would count each array apart.
@@ -99,7 +105,7 @@ function createCountingLimiter({ store, windowMs: interval, limit }) {
     /** The store has counted the request before it is known whether it is refused. */
     [COUNTS_REFUSALS]: true,
 
-    attempt(key, _options, max = limit) {
+    attempt(key, { limits: max = limit } = {}) {
       const id = idToString(key);
       if (max === Number.POSITIVE_INFINITY) return openDecision({ interval });
       return andThen(

@@ -59,9 +59,9 @@ function rememberForWindows(make) {
 function areSame(windows, known) {
   if (windows.length !== known.length) return false;
   for (let i = 0; i < windows.length; i++) {
-    const { interval, maxInInterval, name } = windows[i];
+    const { interval, calendar, maxInInterval, name } = windows[i];
     if (interval !== known[i].interval || maxInInterval !== known[i].maxInInterval) return false;
-    if (name !== known[i].name) return false;
+    if (calendar !== known[i].calendar || name !== known[i].name) return false;
   }
   return true;
 }

@@ -87,8 +87,13 @@ function createDraft7Writer() {
 /** RateLimit-Policy of drafts 6 and 7: '10;w=1, 500;w=3600'. */
 function unnamedPolicies(windows) {
   return windows
-    .map(({ interval, maxInInterval }) => `${toInteger(maxInInterval)};w=${toSeconds(interval)}`)
+    .map((window) => toInteger(window.maxInInterval) + lengthOf(window, ';'))
     .join(', ');
+}
+
+/** The parameter w. A calendar window has no constant length. */
+function lengthOf({ interval }, separator) {
+  return interval === undefined ? '' : `${separator}w=${toSeconds(interval)}`;
 }
 
 /**
@@ -118,12 +123,12 @@ function createListWriter({ space, partitionInState }) {
 
 /** For each window, what precedes the values that change. */
 function constantParts(windows, names, separator) {
-  return windows.map(({ interval, maxInInterval }, i) => {
+  return windows.map((window, i) => {
     const name = i === 0 ? quoted(names[i]) : `, ${quoted(names[i])}`;
-    const quota = toInteger(maxInInterval);
+    const quota = toInteger(window.maxInInterval);
     return {
       state: `${name}${separator}r=`,
-      policy: `${name}${separator}q=${quota}${separator}w=${toSeconds(interval)}`,
+      policy: `${name}${separator}q=${quota}${lengthOf(window, separator)}`,
     };
   });
 }
@@ -131,10 +136,12 @@ function constantParts(windows, names, separator) {
 /**
  * The time until the quota of a window grows. A single window has the reset of the decision, which
  * includes minDifference. Of several, each has its own. Retry-After must not be earlier than a reset in the
- * same response; a window with room left may reset later than that, and its reset is not sent (undefined).
+ * same response; a window with room left may reset later than that, and its reset is not sent (undefined). A limit
+ * of 0 refuses for the time left.
  */
 function windowResetMs(window, { allowed, timeLeft, resetIn, limits }) {
   if (limits.length === 1) return resetIn;
+  if (window.maxInInterval === 0 && timeLeft !== Number.POSITIVE_INFINITY) return timeLeft;
   return !allowed && window.resetIn > timeLeft ? undefined : window.resetIn;
 }
 
@@ -178,9 +185,10 @@ function policyNames(windows, identifier) {
   return windows.map((window) => `${identifier}-${nameOfWindow(window)}`);
 }
 
-/** The name of the limit; without one '100-in-15min', as in express-rate-limit. */
-function nameOfWindow({ name, interval, maxInInterval }) {
-  return name === undefined ? `${maxInInterval}-in-${duration(interval)}` : toAscii(name);
+/** The name of the limit; without one '100-in-15min', as in express-rate-limit, or '1000-per-month'. */
+function nameOfWindow({ name, interval, calendar, maxInInterval }) {
+  if (name !== undefined) return toAscii(name);
+  return `${maxInInterval}-${calendar === undefined ? `in-${duration(interval)}` : `per-${calendar}`}`;
 }
 
 /** Headers allow only ASCII. Percent signs are escaped as well, so that names stay different. */

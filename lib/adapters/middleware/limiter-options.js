@@ -33,11 +33,12 @@ function readRequestLimits(given, { skipFailedRequests }) {
   limiterOptions.countBlocked = countBlockedOf(given, skipFailedRequests);
   const windowMs = firstOf(given, INTERVAL_NAMES, readInterval) ?? DEFAULT_WINDOW_MS;
   const limit = firstOf(given, MAX_NAMES, readMax) ?? DEFAULT_LIMIT;
-  // `limits` replaces interval, maxInInterval and minDifference even if they are given.
-  if ('limits' in given) return { limiterOptions };
+  // `limits` replaces interval, maxInInterval and minDifference even if they are given; a function may change them.
+  if ('limits' in given)
+    return { limit: typeof limit === 'function' ? limit : undefined, limiterOptions };
 
   limiterOptions.interval = windowMs;
-  limiterOptions.maxInInterval = limit;
+  limiterOptions.maxInInterval = comesByRequest(limit) ? 1 : limit;
   return { windowMs, limit, limiterOptions };
 }
 
@@ -66,7 +67,7 @@ function firstOf(given, names, read) {
   return names.filter((name) => name in given).map((name) => read(name, given[name]))[0];
 }
 
-/** Unlike a limiter's, it may be 0, which blocks every request, Infinity, or a function (see limiters.js). */
+/** Unlike a limiter's, it may be 0, which blocks every request, Infinity, or a function. */
 function readMax(name, value) {
   if (typeof value === 'function') return value;
   const isInRange = (n) => n === Number.POSITIVE_INFINITY || (Number.isInteger(n) && n >= 0);
@@ -74,9 +75,9 @@ function readMax(name, value) {
   return readNumber(name, value, expected, isInRange);
 }
 
-/** Whether nothing has to be counted to decide under this maximum. */
-function isUncountable(max) {
-  return max === 0 || max === Number.POSITIVE_INFINITY;
+/** Whether each request brings the limit: a limiter cannot have it as its own. */
+function comesByRequest(limit) {
+  return typeof limit === 'function' || limit === 0 || limit === Number.POSITIVE_INFINITY;
 }
 
 /** How a cost is described if the limits are not known yet. */
@@ -114,8 +115,8 @@ module.exports = {
   RULE_OPTIONS,
   STORE_OPTIONS,
   assertIsCost,
+  comesByRequest,
   countBlockedOf,
-  isUncountable,
   pick,
   readRequestCost,
   readRequestLimits,

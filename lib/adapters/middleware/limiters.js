@@ -2,123 +2,70 @@
 'use strict';
 
 const stores = require('#stores');
-const { BOUND_TO_LIMIT } = require('../../options/algorithms');
 const { sharedByCopies } = require('../../base/copies');
 const { costIn, isCost, wrongEntryOf } = require('../../options/costs');
-const { tightestWindow } = require('../../base/decision');
-const { optionError, rangeError, show, typeError } = require('../../base/errors');
-const {
-  ATTEMPT_WITHIN,
-  PEEK_WITHIN,
-  READ_COST,
-  SETS_MAX,
-  USAGE,
-} = require('../../base/internal-methods');
+const { tightestWindow, windowState } = require('../../base/decision');
+const { rangeError, show, typeError } = require('../../base/errors');
+const { ASSERT_FITS, ATTEMPT_OR_REFUSE, USAGE } = require('../../base/internal-methods');
 const RateLimiter = require('../../limiter');
 const { isPlainObject } = require('../../options/values');
-const { ANY_COST, isUncountable } = require('./limiter-options');
+const { ANY_COST, comesByRequest } = require('./limiter-options');
 const { andThen, orElse } = require('./maybe-async');
 
-/** Limiters that the middleware made. Of a given one, only methods are called, which the user may have replaced. */
-const own = new WeakSet();
+/**
+ * Limiters that adapters made, and the options of `usage` for them. Of a given one, only methods are called, which the
+ * user may have replaced.
+ */
+const own = new WeakMap();
 
 /** The middleware calls attempt, peek, settle, refund and clear of a limiter and knows nothing of its store. */
-function limiterFor({ limiter, limiterOptions }) {
+function limiterFor({ limiter, limit, limiterOptions }) {
   if (limiter !== undefined) return limiter;
-  const made = makeLimiter(limiterOptions);
-  own.add(made);
+  if (!comesByRequest(limit) || limiterOptions.limits !== undefined) {
+    const made = new RateLimiter(limiterOptions);
+    own.set(made, undefined);
+    return made;
+  }
+  return limiterByRequest(limiterOptions);
+}
+
+/** A log in shared memory has room for so many actions, and a log of refusals keeps so many. */
+const BOUNDED_MAX = 1000;
+
+/** A limiter with one window and without `maxInInterval`: each attempt brings its limit. */
+function limiterByRequest(options) {
+  const { shared, algorithm = 'sliding-window-log', countBlocked } = options;
+  const isBounded =
+    algorithm === 'sliding-window-log' && (shared !== undefined || countBlocked === true);
+  const unbounded = { maxInInterval: isBounded ? BOUNDED_MAX : Number.MAX_SAFE_INTEGER };
+  const isGcra = algorithm === 'gcra';
+  const made = new RateLimiter({ ...options, ...(isGcra ? { maxInInterval: 1 } : unbounded) });
+  // Under a limit of 0, GCRA shows what it counts under that of the last attempt.
+  own.set(made, isGcra ? { limits: 0 } : undefined);
   return made;
-}
-
-function makeLimiter(limiterOptions) {
-  const { maxInInterval } = limiterOptions;
-  if (typeof maxInInterval === 'function') return createLimiterByRequest(limiterOptions);
-  if (!isUncountable(maxInInterval)) return new RateLimiter(limiterOptions);
-  // A limiter cannot have such a maximum. This one only checks the other options.
-  new RateLimiter({ ...limiterOptions, maxInInterval: 1 });
-  return createUncountingLimiter(limiterOptions, maxInInterval);
-}
-
-/** The limiter for a maximum of 0 or Infinity: it stores nothing. */
-function createUncountingLimiter(limiterOptions, max) {
-  const decide =
-    max === 0 ? () => closedDecision(limiterOptions) : () => openDecision(limiterOptions);
-  return {
-    attempt: decide,
-    [USAGE]: decide,
-    refund: () => false,
-    clear: async () => {},
-  };
-}
-
-/** No better time to retry is known, so a client waits for the whole window, or for the block if that is longer. */
-function closedDecision({ interval, blockFor = 0 }) {
-  const blockForMs = Array.isArray(blockFor) ? blockFor[0] : blockFor;
-  const timeLeft = Math.ceil(Math.max(interval, blockForMs));
-  return refusal('count', timeLeft, [{ interval, maxInInterval: 0 }]);
-}
-
-function openDecision({ interval }) {
-  const all = Number.POSITIVE_INFINITY;
-  const limits = [{ interval, maxInInterval: all, used: 0, remaining: all, resetIn: 0 }];
-  return { allowed: true, timeLeft: 0, actionsLeft: all, resetIn: 0, blockedBy: null, limits };
-}
-
-/** Whether a decision is that of a limit of Infinity. */
-function isOpen({ actionsLeft }) {
-  return actionsLeft === Number.POSITIVE_INFINITY;
 }
 
 /** A decision that no limiter made: nothing is left of these windows. */
 function refusal(blockedBy, timeLeft, windows) {
   const limits = windows.map((window) => {
-    return { ...window, used: window.maxInInterval, remaining: 0, resetIn: timeLeft };
+    return windowState(window, window.maxInInterval, window.maxInInterval, timeLeft);
   });
   return { allowed: false, timeLeft, actionsLeft: 0, resetIn: timeLeft, blockedBy, limits };
 }
 
 /**
- * The limiter for a function as limit: one count for each id, judged by the maximum of each
- * attempt(id, options, max). Under a maximum of 0 or Infinity it counts nothing.
+ * A function (req, res) that returns the limits of a request, or a promise; undefined if they are the limiter's. The
+ * limiter checks limits by name.
  */
-function createLimiterByRequest(limiterOptions) {
-  const { algorithm } = limiterOptions;
-  if (BOUND_TO_LIMIT.includes(algorithm)) {
-    throw optionError(
-      'limit',
-      `a function is not possible with algorithm '${algorithm}', whose memory depends on the limit`,
-    );
-  }
-  const limiter = new RateLimiter({ ...limiterOptions, maxInInterval: 1, [SETS_MAX]: true });
-  function attemptAtMost(id, max, options) {
-    if (max === 0) return closedDecision(limiterOptions);
-    if (max === Number.POSITIVE_INFINITY) return openDecision(limiterOptions);
-    return limiter[ATTEMPT_WITHIN](id, max, options);
-  }
-  return {
-    attempt: (id, options, max) => attemptAtMost(id, max, options),
-    [ATTEMPT_WITHIN]: attemptAtMost,
-    settle: (decision, actual) => limiter.settle(decision, actual),
-    refund: (decision) => !isOpen(decision) && limiter.refund(decision), // open ones of shadow rules
-    [READ_COST]: (cost) => limiter[READ_COST](cost),
-    clear: (id) => limiter.clear(id),
-    [USAGE]: (id) => {
-      return andThen(limiter[PEEK_WITHIN](id, Number.MAX_SAFE_INTEGER), withoutAttempt);
-    },
+function createLimitOf(limit, canHaveNames = true) {
+  const expected = `an integer >= 0 or Infinity${canHaveNames ? ', or an object of them by name' : ''}`;
+  const read = (value) => {
+    if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && value >= 0)) return value;
+    if (canHaveNames && isPlainObject(value)) return value;
+    throw resultError('limit', expected, value);
   };
-}
-
-/** A function (req, res) that returns the checked limit of a request, or a promise; undefined for a number. */
-function createLimitOf(limit) {
-  if (typeof limit !== 'function') return undefined;
-  return (req, res) => andThen(limit(req, res), readLimit);
-}
-
-function readLimit(value) {
-  if (value === Number.POSITIVE_INFINITY) return value;
-  // Counts stop at MAX_SAFE_INTEGER, so a higher integer is equivalent to it.
-  if (Number.isInteger(value) && value >= 0) return Math.min(value, Number.MAX_SAFE_INTEGER);
-  throw resultError('limit', 'an integer >= 0 or Infinity', value);
+  if (typeof limit === 'function') return (req, res) => andThen(limit(req, res), read);
+  return comesByRequest(limit) ? () => limit : undefined;
 }
 
 /** A function (req, res) that returns the checked cost of a request, or a promise; undefined without the option. */
@@ -143,21 +90,7 @@ function resultError(name, expected, value) {
   );
 }
 
-/** As ATTEMPT_WITHIN (base/internal-methods.js). */
-function attemptWithin(limiter, key, options, max) {
-  const fail = (error) => {
-    assertCanPass(limiter, options.cost, max); // else the cost is wrong, whatever the store says
-    throw error;
-  };
-  return orElse(() => limiter[ATTEMPT_WITHIN](key, max, options), fail);
-}
-
-function assertCanPass(limiter, cost, max) {
-  if (max === undefined) limiter[READ_COST](cost);
-  else if (cost > max) throw resultError('cost', `an integer from 1 to ${max}, the limit`, cost);
-}
-
-/** As ATTEMPT_WITHIN, by a given limiter, which throws for a cost that can never pass. */
+/** As attempt, by a given limiter, which throws for a cost that can never pass. */
 function attemptOrRefuse(limiter, key, options) {
   const refuse = (error) => {
     const isWrong = typeof options.cost === 'object' && error?.name === 'TypeError';
@@ -182,15 +115,16 @@ function endlessRefusal(limits, cost) {
   return { allowed: false, timeLeft, actionsLeft: remaining, resetIn, blockedBy: 'count', limits };
 }
 
-/** The decision of an attempt at a cost and under a maximum, each undefined without one; or a promise of it. */
-function attemptAt(limiter, id, cost, max) {
-  if (cost !== undefined) {
-    const isOwn = own.has(limiter) && limiter[ATTEMPT_WITHIN] !== undefined;
-    return isOwn
-      ? attemptWithin(limiter, id, { cost }, max)
-      : attemptOrRefuse(limiter, id, { cost });
-  }
-  return max === undefined ? limiter.attempt(id) : limiter.attempt(id, undefined, max);
+/** The decision of an attempt at a cost and under limits, each undefined without; or a promise of it. */
+function attemptAt(limiter, id, cost, limits) {
+  if (cost === undefined && limits === undefined) return limiter.attempt(id);
+  const options = { cost, limits };
+  if (!own.has(limiter)) return attemptOrRefuse(limiter, id, options);
+  const fail = (error) => {
+    limiter[ASSERT_FITS](options); // else the cost is wrong, whatever the store says
+    throw error;
+  };
+  return orElse(() => limiter[ATTEMPT_OR_REFUSE](id, options), fail);
 }
 
 /** Errors of the request, or of the functions `limit` and `cost`: a client that sends invalid ids must not pass unlimited. */
@@ -255,7 +189,9 @@ async function countOf(limiters, key) {
 function windowsOf(limiter, key) {
   // A user's own limiter only has peek.
   const usage =
-    limiter[USAGE] === undefined ? andThen(limiter.peek(key), withoutAttempt) : limiter[USAGE](key);
+    limiter[USAGE] === undefined
+      ? andThen(limiter.peek(key), withoutAttempt)
+      : limiter[USAGE](key, own.get(limiter));
   return andThen(usage, ({ limits }) => limits);
 }
 
@@ -273,9 +209,9 @@ module.exports = {
   countOf,
   createCostOf,
   createLimitOf,
+  limiterByRequest,
   limiterFor,
   numberOf,
-  openDecision,
   passOnStoreError,
   refusal,
   storeIdentity,

@@ -35,7 +35,7 @@ function createOneLimiter(settings, { logger, publisher }) {
   };
   const idOf = settings.authenticate === undefined ? settings.keyGenerator : createIdOf(settings);
   const costOf = createCostOf(settings.cost);
-  const limitOf = createLimitOf(settings.limit);
+  const limitOf = createLimitOf(settings.limit, store === undefined);
   const attempt = passOnStoreError(settings, logger, attemptAt);
 
   function askCost(id, request) {
@@ -48,8 +48,8 @@ function createOneLimiter(settings, { logger, publisher }) {
     return andThen(limitOf?.(request.req, request.res), askLimiter, request);
   }
 
-  function askLimiter(max, request) {
-    return andThen(attempt(limiter, request.id, request.cost, max), publish, request);
+  function askLimiter(limits, request) {
+    return andThen(attempt(limiter, request.id, request.cost, limits), publish, request);
   }
 
   function publish(decision, request) {

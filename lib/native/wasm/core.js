@@ -7,6 +7,9 @@ const { throwOutOfMemory } = require('../../base/errors');
 /** The bits that calls return. */
 const STATUS = { FOUND: 1, EVICTED: 2, EXHAUSTED: 4 };
 
+/** What a call brings of its own: bits. */
+const TERMS = { LIMITS: 1, CALENDARS: 2 };
+
 /** An id of at most so many Latin-1 characters is passed as bytes, any other as UTF-16. */
 const LONGEST_SHORT_ID = 16;
 
@@ -30,14 +33,21 @@ class Core {
   /** How many objects of the module are in use. */
   live = 0;
 
+  /**
+   * The `span` and `findWindow` of the limiter that is called: see src/binding/host_calendars.h. They stay here
+   * after the call, so nothing in them may refer to the limiter.
+   */
+  calendars;
+
   /** Whether a call has left its part of the module's stack behind. */
   #isUnclean = false;
   #resetStack;
 
   /** @param {WebAssembly.Module} module */
   constructor(module) {
-    const { _initialize, reset_stack, memory, ...functions } = new WebAssembly.Instance(module, {})
-      .exports;
+    const find_window = (...asked) => this.#findWindow(asked);
+    const { exports } = new WebAssembly.Instance(module, { rollgate: { find_window } });
+    const { _initialize, reset_stack, memory, ...functions } = exports;
     this.memory = memory;
     this.#resetStack = reset_stack;
     /** The functions of the module. */
@@ -68,6 +78,13 @@ class Core {
   #clean() {
     this.#resetStack();
     this.#isUnclean = false;
+  }
+
+  #findWindow([index, at, isOfCall]) {
+    const { span, findWindow } = this.calendars;
+    findWindow(index, at, isOfCall !== 0);
+    this.refresh();
+    this.numbers.set(span);
   }
 
   /** Room for so many elements of the area 'numbers' or 'bytes'; what it held is lost if it grows. */
@@ -134,6 +151,11 @@ class Core {
     this.numbers.set(policy);
   }
 
+  /** Writes the limits of a call behind the costs, if these Terms of src/wasm/exchange.h say that it has any. */
+  writeLimits(terms, limits) {
+    if ((terms & TERMS.LIMITS) !== 0) this.writeCosts(limits, limits.length);
+  }
+
   /** A cost as a parameter: itself; or -1 for costs by window, which are written from number `start` on. */
   writeCosts(cost, start = 0) {
     if (typeof cost === 'number') return cost;
@@ -178,4 +200,4 @@ class Core {
   }
 }
 
-module.exports = { Core, STATUS };
+module.exports = { Core, STATUS, TERMS };

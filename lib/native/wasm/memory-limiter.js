@@ -18,6 +18,7 @@ const FOLLOWS_EVERY = 100_000;
 function createMemoryLimiter(core, options, callbacks) {
   const { exports } = core;
   const { numbers, closed, exhausted, observesDecisions, observesEvictions } = callbacks;
+  const calendars = { span: callbacks.span, findWindow: callbacks.findWindow };
   const [windowCount] = options.policy;
   const length = decisionLength(windowCount);
   core.writePolicy(options.policy);
@@ -85,6 +86,7 @@ function createMemoryLimiter(core, options, callbacks) {
     if (typeof id === 'function') return callbacks.callBack(undefined, id);
     const text = idToString(id);
     const time = readTime();
+    core.calendars = calendars;
     const result = exports.memory_check(store.address, core.writeId(text), time);
     const timeLeft = result >= 0 ? result : rareTimeLeft(result);
     if (observesDecisions[0] !== 0) callbacks.decided(id, timeLeft);
@@ -92,24 +94,35 @@ function createMemoryLimiter(core, options, callbacks) {
   }
 
   /** Writes the decision to `target`; returns whether an id was dropped. */
-  function decideAt(time, text, { cost, records, max }, target, start) {
+  function decideAt(time, text, { cost, records, terms, limits }, target, start) {
+    core.calendars = calendars;
     const costs = core.writeCosts(cost);
+    core.writeLimits(terms, limits);
     const units = core.writeId(text);
-    const status = exports.memory_decide(store.address, units, time, records, costs, max);
+    const status = exports.memory_decide(store.address, units, time, records, costs, terms);
     assertNotExhausted(status);
     core.readNumbers(target, start, length);
     return (status & STATUS.EVICTED) !== 0;
   }
 
-  function decide(id, cost = 1, records = RECORDS.ATTEMPT, max = 0) {
+  function decideWithin(id, terms, cost = 1, records = RECORDS.ATTEMPT) {
     const text = idToString(id);
-    if (decideAt(readTime(), text, { cost, records, max }, numbers, 0)) reportEviction();
+    // The user's clock may call this with other limits.
+    const limits = callbacks.clock === undefined ? callbacks.limits : callbacks.limits.slice();
+    const call = { cost, records, terms, limits };
+    if (decideAt(readTime(), text, call, numbers, 0)) reportEviction();
+  }
+
+  function decide(id, cost = 1, records = RECORDS.ATTEMPT) {
+    const text = idToString(id);
+    const call = { cost, records, terms: 0 };
+    if (decideAt(readTime(), text, call, numbers, 0)) reportEviction();
   }
 
   function decideMany(ids, numbers) {
     const texts = ids.map(idToString);
     const time = readTime();
-    const attempt = { cost: 1, records: RECORDS.ATTEMPT, max: 0 };
+    const attempt = { cost: 1, records: RECORDS.ATTEMPT, terms: 0 };
     let hasEvicted = false;
     for (const [i, text] of texts.entries()) {
       if (decideAt(time, text, attempt, numbers, i * length)) hasEvicted = true;
@@ -167,6 +180,7 @@ function createMemoryLimiter(core, options, callbacks) {
   return {
     check: limiter,
     decide,
+    decideWithin,
     decideMany,
     settle,
     block,

@@ -2,7 +2,7 @@
 'use strict';
 
 const { decisionLength } = require('../../base/decision');
-const { STATUS } = require('./core');
+const { STATUS, TERMS } = require('./core');
 
 /** What became of a state: PortableLimiter::Outcome. */
 const CHANGED = 1;
@@ -10,6 +10,7 @@ const FOREIGN = 2;
 
 function createPortableLimiter(core, policy, callbacks) {
   const { exports } = core;
+  const calendars = { span: callbacks.span, findWindow: callbacks.findWindow };
   const [windowCount] = policy;
   const length = decisionLength(windowCount);
   core.reserve('numbers', 2 * length);
@@ -31,11 +32,23 @@ function createPortableLimiter(core, policy, callbacks) {
   }
 
   return {
-    decide(state, cost, records, now, generation, max = 0) {
+    decide(state, cost, records, now, generation, limits, hasCalendars) {
+      core.calendars = calendars;
       const size = write(state);
       const costs = core.writeCosts(cost);
+      const terms =
+        (limits === undefined ? 0 : TERMS.LIMITS) | (hasCalendars ? TERMS.CALENDARS : 0);
+      core.writeLimits(terms, limits);
       const { address } = handle;
-      const outcome = exports.portable_decide(address, size, now, records, costs, max, generation);
+      const outcome = exports.portable_decide(
+        address,
+        size,
+        now,
+        records,
+        costs,
+        terms,
+        generation,
+      );
       if (outcome <= CHANGED) core.readNumbers(callbacks.numbers, 0, length);
       return next(outcome);
     },

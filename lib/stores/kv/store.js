@@ -6,6 +6,7 @@ const { random32 } = require('#platform');
 const { durationToMicros } = require('../../base/clock');
 const { decisionLength } = require('../../base/decision');
 const { optionError, throwOutOfMemory } = require('../../base/errors');
+const { CalendarFinder } = require('../../native/calendars');
 const { nativePolicy } = require('../../native/policy');
 const { Deadlines } = require('../remote/deadlines');
 const { OPERATIONS, askFor, isDecision } = require('../remote/operations');
@@ -38,6 +39,7 @@ class KvBackend {
   #core;
   #callbacks;
   #length;
+  #calendars;
   #store;
   #deadlines;
   #lines;
@@ -49,8 +51,14 @@ class KvBackend {
     assertFewLimits(checked);
     const { kv, namespace, commandTimeout } = checked.kv;
     this.#length = decisionLength(checked.windows.length);
+    this.#calendars = new CalendarFinder(checked.windows);
     // The native side does not own this: it must live as long as the functions.
-    this.#callbacks = { numbers: new Float64Array(this.#length), exhausted: throwOutOfMemory };
+    this.#callbacks = {
+      numbers: new Float64Array(this.#length),
+      exhausted: throwOutOfMemory,
+      span: this.#calendars.span,
+      findWindow: this.#calendars.findWindow,
+    };
     this.#core = this.#createCore(checked);
     const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
     this.#store = createStore({ kv, namespace, largestState: this.#core.largestState() });
@@ -87,13 +95,23 @@ class KvBackend {
   }
 
   /** The next state after a call, and the call's result. */
-  #change({ operation, cost, now, max, receipt, actual, ms }, core, state) {
+  #change({ operation, cost, now, terms, receipt, actual, ms }, core, state) {
     if (operation === OPERATIONS.CLEAR) return [NOTHING];
     if (state === FOREIGN) throw failures.foreign();
     const at = now ?? wallClock();
     this.#decidedAt = at;
     if (isDecision(operation)) {
-      const written = core.decide(state, cost, operation, at, newGeneration(), max);
+      this.#calendars.ofCall = terms?.calendars;
+      const hasCalendars = terms?.calendars !== undefined;
+      const written = core.decide(
+        state,
+        cost,
+        operation,
+        at,
+        newGeneration(),
+        terms?.limits,
+        hasCalendars,
+      );
       return [nextOf(state, written), this.#callbacks.numbers.slice()];
     }
     if (operation === OPERATIONS.BLOCK) {
@@ -142,6 +160,7 @@ class KvBackend {
     const created = this.#createCore(next);
     this.#store.assertFits?.(created.largestState());
     this.#core = created;
+    this.#calendars.windows = next.windows;
   }
 
   clearAll() {

@@ -1,15 +1,14 @@
 // The store in memory that threads and processes share.
 'use strict';
 
-const { optionRangeError, rangeError, failure } = require('../../base/errors');
+const { optionRangeError, failure } = require('../../base/errors');
 const { LocalStore } = require('../local');
 const { loadBinding } = require('../../native');
 
 const LOG = 'sliding-window-log';
 
-/** As in shared/shared_store.h: the most actions of a log in a region, and of one whose limit varies. */
+/** As in shared/shared_store.h: the most actions of a log in a region. */
 const LONGEST_LOG = 2 ** 20 - 1;
-const LONGEST_VARYING_LOG = 1000;
 
 function assertLogsFit({ windows }) {
   const i = windows.findIndex(({ maxInInterval }) => maxInInterval > LONGEST_LOG);
@@ -22,16 +21,6 @@ function assertLogsFit({ windows }) {
   );
 }
 
-function assertLimitFits(max) {
-  if (max <= LONGEST_VARYING_LOG) return;
-  throw rangeError(
-    'ERR_ROLLGATE_LIMIT',
-    `limit: expected the function to give an integer from 0 to ${LONGEST_VARYING_LOG}, the most that a ` +
-      "log in shared memory is kept for (the algorithms 'sliding-window-counter' and 'fixed-window' have " +
-      `no such bound), got ${max}`,
-  );
-}
-
 /** Room for these is reserved at once; with common limits they fit into the 64 MB of a container. */
 const DEFAULT_MAX_KEYS = 50_000;
 /** The same where each id has room for 1,024 entries with a cost for each limit. */
@@ -40,10 +29,9 @@ const DEFAULT_WEIGHTED_KEYS = 1000;
 /** Its first call attaches to the region. */
 class SharedStore extends LocalStore {
   #hasLogs;
-  #setsMax;
 
   constructor(checked) {
-    const { shared, algorithm, setsMax, isWeighted } = checked;
+    const { shared, algorithm, isWeighted } = checked;
     const hasEntries = isWeighted && algorithm === LOG;
     const byDefault = hasEntries ? DEFAULT_WEIGHTED_KEYS : DEFAULT_MAX_KEYS;
     const { name, directory, maxKeys = byDefault, room = 0 } = shared;
@@ -58,17 +46,11 @@ class SharedStore extends LocalStore {
       evictionWarning: `the shared limiter '${name}' is full (maxKeys) and drops`,
     });
     this.#hasLogs = hasLogs;
-    this.#setsMax = setsMax;
   }
 
   setLimits(changed) {
     if (this.#hasLogs) assertLogsFit(changed);
     super.setLimits(changed);
-  }
-
-  decide(id, cost, records, read, max) {
-    if (this.#hasLogs && this.#setsMax && records) assertLimitFits(max);
-    return super.decide(id, cost, records, read, max);
   }
 }
 

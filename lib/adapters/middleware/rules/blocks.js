@@ -62,10 +62,16 @@ function createBlocks({ rules, storeOptions, passOnStoreError }, logger) {
   };
 }
 
-/** The decision on a request of a blocked id: nothing is left of its rule; `max` is the limit by request. */
-function blockedDecision({ timeLeft }, { windows }, max) {
-  const limits = max === undefined ? windows : [{ ...windows[0], maxInInterval: max }];
-  return refusal('block', timeLeft, limits);
+/** The decision on a request of a blocked id: nothing is left of its rule; `limits` are those of the request. */
+function blockedDecision({ timeLeft }, { windows }, limits) {
+  const maxIn = ({ name, maxInInterval }) => {
+    if (typeof limits === 'number') return limits;
+    return limits !== undefined && Object.hasOwn(limits, String(name))
+      ? limits[name]
+      : maxInInterval;
+  };
+  const shown = windows.map((window) => ({ ...window, maxInInterval: maxIn(window) }));
+  return refusal('block', timeLeft, shown);
 }
 
 module.exports = { blockedDecision, createBlocks };

@@ -135,12 +135,11 @@ class Rules {
   }
 
   #askLimiters(asked) {
-    const { rule, id, bucket, max } = asked;
-    const limit = max ?? rule.policy.windows[0].maxInInterval;
+    const { rule, id, bucket, limits } = asked;
     // As under a rule without limits, no block refuses those who are exempt.
-    if (this.#blocks === undefined || limit === Number.POSITIVE_INFINITY) return askLimiter(asked);
+    if (this.#blocks === undefined || limits === Number.POSITIVE_INFINITY) return askLimiter(asked);
     return andThen(this.#blocks.find(id), (found) => {
-      if (!found.allowed) return blockedDecision(found, rule.policy, max);
+      if (!found.allowed) return blockedDecision(found, rule.policy, limits);
       return andThen(askLimiter(asked), (decision) => {
         if (!isBlocking(rule, decision)) return decision;
         return andThen(this.#blocks.start(id, rule.zone, bucket, decision), () => decision);
@@ -178,17 +177,17 @@ function isBlocking({ blocksEverywhere }, { allowed, timeLeft }) {
   return blocksEverywhere && !allowed && timeLeft !== Number.POSITIVE_INFINITY;
 }
 
-/** `decide` gets a question with its bucket in the zone, the cost, and the limit by request, undefined without. */
+/** `decide` gets a question with its bucket in the zone, the cost, and the limits by request, undefined without. */
 function onTerms({ rule, id, path }, { req, res }, decide) {
   const { isPerPath, limitOf } = rule.zone;
   const bucket = isPerPath ? bucketOf(path, id) : id;
   return andThen(rule.costOf?.(req, res), (cost) => {
-    return andThen(limitOf?.(req, res), (max) => decide({ rule, id, bucket, cost, max }));
+    return andThen(limitOf?.(req, res), (limits) => decide({ rule, id, bucket, cost, limits }));
   });
 }
 
-function askLimiter({ rule: { zone }, bucket, cost, max }) {
-  return attemptAt(zone.limiter, bucket, cost, max);
+function askLimiter({ rule: { zone }, bucket, cost, limits }) {
+  return attemptAt(zone.limiter, bucket, cost, limits);
 }
 
 module.exports = { Rules };

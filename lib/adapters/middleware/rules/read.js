@@ -18,7 +18,7 @@ const {
   RULE_OPTIONS,
   STORE_OPTIONS,
   assertIsCost,
-  isUncountable,
+  comesByRequest,
   pick,
   readRequestCost,
   readRequestLimits,
@@ -96,24 +96,18 @@ function readZone(zone) {
 }
 
 function readPolicy(given, own) {
-  const { limiterOptions } = readRequestLimits(pick(given, RULE_OPTIONS), own);
-  const { maxInInterval } = limiterOptions;
-  // RateLimiter takes none of these: see limiters.js.
-  const isSpecial = isUncountable(maxInInterval) || typeof maxInInterval === 'function';
-  const checked = limiter.readLimiterOptions({
-    ...limiterOptions,
-    ...(isSpecial && { maxInInterval: 1 }),
-  });
+  const { limit, limiterOptions } = readRequestLimits(pick(given, RULE_OPTIONS), own);
+  const checked = limiter.readLimiterOptions(limiterOptions);
   assertIsCost(given.cost, (cost) => costs.readCost(cost, checked));
   const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
-  if (maxInInterval === 0 && blockFor.length > 1) {
+  if (limit === 0 && blockFor.length > 1) {
     const expected = 'one length with a limit of 0, which records nothing';
     throw optionTypeError('blockFor', expected, given.blockFor);
   }
-  const shown = isSpecial ? windows.map((window) => ({ ...window, maxInInterval })) : windows;
+  const ofRequest = comesByRequest(limit) ? limit : undefined;
   return {
     limiterOptions,
-    policy: { windows: shown, minDifference, countBlocked, algorithm, blockFor },
+    policy: { windows, limit: ofRequest, minDifference, countBlocked, algorithm, blockFor },
   };
 }
 
@@ -121,7 +115,10 @@ function readPolicy(given, own) {
 function isSamePolicy(a, b) {
   const flat = ({ windows, blockFor, ...others }) => [
     windows.length,
-    ...windows.flatMap(({ interval, maxInInterval, name }) => [interval, maxInInterval, name]),
+    ...windows.flatMap(({ interval, maxInInterval, name, calendar }) => [
+      ...[interval, maxInInterval, name],
+      ...[calendar?.unit, calendar?.timeZone, calendar?.startsOn],
+    ]),
     ...blockFor,
     ...Object.values(others),
   ];

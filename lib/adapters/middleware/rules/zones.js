@@ -30,10 +30,11 @@ function createZones(settings) {
 /** `policy` is that of read.js; with `isPerPath`, ids come from bucketOf. */
 function createZone({ limiterOptions, policy, isPerPath, isShadow }, storeOptions, settings) {
   const limiter = limiterFor({
+    limit: policy.limit,
     limiterOptions: { ...storeOptions, ...limiterOptions, [IS_INNER]: isShadow },
   });
   const store = storeIdentity(storeOptions, limiter);
-  const limitOf = createLimitOf(limiterOptions.maxInInterval);
+  const limitOf = createLimitOf(policy.limit);
   const namePolicies = createPolicyNaming(settings);
   return { limiter, policy, isPerPath, isShadow, limitOf, store, namePolicies };
 }
