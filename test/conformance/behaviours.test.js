@@ -3,7 +3,7 @@
 
 const { ALGORITHM_NAMES } = require('./oracle');
 const { EACH_STORE } = require('./stores');
-const { behavioursOf, runBehaviour, topicsOf } = require('./suite');
+const { TOPICS, behavioursOf, runBehaviour } = require('./suite');
 
 describe.each(EACH_STORE)('%s', (_, store) => {
   let place;
@@ -13,7 +13,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
   afterAll(() => place.close());
 
   describe.each(ALGORITHM_NAMES)('%s', (algorithm) => {
-    describe.each(topicsOf(store, algorithm))('%s', (_topic, topic) => {
+    describe.each(TOPICS)('%s', (_topic, topic) => {
       test.each(behavioursOf(topic, algorithm))('%s', async (_sentence, behaviour) => {
         await runBehaviour(behaviour, store, place, algorithm);
       });

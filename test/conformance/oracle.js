@@ -4,192 +4,13 @@
 'use strict';
 
 const { ALGORITHMS } = require('../../lib/options/algorithms');
+const { fixedWindow, slidingWindowCounter } = require('./rules/counts');
+const gcra = require('./rules/gcra');
+const { hasNames, isAny, longestOf } = require('./rules/history');
+const slidingWindowLog = require('./rules/sliding-window-log');
 
 // Globals are slow inside Jest.
 const { ceil, floor, max, min } = Math;
-const [big, number] = [BigInt, Number];
-
-// A history is an array of { at, cost, attempt } and { settles: attempt, actual, now }, in the order of the calls.
-
-/** What was recorded, at the costs that it came to, if any. */
-function standing(history) {
-  const actual = new Map(history.map((entry) => [entry.settles, entry.actual]));
-  return history
-    .filter(({ attempt }) => attempt !== undefined)
-    .map((record) => ({ ...record, cost: actual.get(record.attempt) ?? record.cost }))
-    .filter(({ cost }) => cost > 0);
-}
-
-const sumOf = (records) => records.reduce((sum, { cost = 0 }) => sum + cost, 0);
-const lastRecordAt = (history) => history.findLast(({ at }) => at !== undefined)?.at;
-const longestOf = ({ limits }) => max(...limits.map(({ interval }) => interval));
-
-/** Counts stop here; policies with small limits have small counts. */
-function largestCount({ limits }) {
-  const isSmall = limits.every(({ maxInInterval }) => maxInInterval < 2 ** 24 - 1);
-  return isSmall ? 2 ** 24 - 1 : 2 ** 53 - 1;
-}
-
-const slidingWindowLog = {
-  clampsTime: true,
-  countsBlocked: true,
-  keepsMax: true,
-  newestOf: (history) => standing(history).at(-1)?.at,
-
-  /** An action is in the window if it happened less than the interval ago. */
-  usedBy(history, { interval }) {
-    const records = standing(history);
-    return (t) => sumOf(records.filter(({ at }) => at > t - interval && at <= t));
-  },
-
-  /** Unknown if counted refusals may have displaced it, the clock stepped back, or it left every window. */
-  findsIn(history, { at }, policy, now) {
-    const isLate = now - at >= longestOf(policy);
-    if (policy.countBlocked || isLate || now < this.newestOf(history)) return undefined;
-    return true;
-  },
-
-  fullFor: (interval) => interval,
-  fullForAfterRefusal: (interval) => interval,
-  keeps: ['0 0 100'],
-};
-
-/** Number of the window, aligned to the epoch, that contains a moment. */
-const windowOf = (t, interval) => floor(t / interval);
-
-/** How much was recorded in the n-th window, as a function of n. */
-function countsOf(history, interval, policy) {
-  const counts = new Map();
-  for (const { at, cost } of standing(history)) {
-    const n = windowOf(at, interval);
-    counts.set(n, min((counts.get(n) ?? 0) + cost, largestCount(policy)));
-  }
-  return (n) => counts.get(n) ?? 0;
-}
-
-/**
- * Whether a count that is kept for so many windows still contains an attempt. Unknown if the id may have
- * expired, or if a count may have stopped at the largest.
- */
-function findsWithin(windows, history, { at }, policy, now) {
-  const newest = lastRecordAt(history);
-  if (now - newest >= windows * longestOf(policy)) return undefined;
-  if (sumOf(history) >= largestCount(policy)) return undefined;
-  return policy.limits.some(
-    ({ interval }) => windowOf(newest, interval) - windowOf(at, interval) < windows,
-  );
-}
-
-const fixedWindow = {
-  clampsTime: true,
-  countsBlocked: true,
-  newestOf: lastRecordAt,
-
-  usedBy(history, { interval }, policy) {
-    const countIn = countsOf(history, interval, policy);
-    return (t) => countIn(windowOf(t, interval));
-  },
-
-  findsIn: (...args) => findsWithin(1, ...args),
-  fullFor: (interval) => interval,
-  fullForAfterRefusal: (interval) => interval / 2, // until the next window begins
-  keeps: ['0 0 100', '90 90 110'],
-};
-
-const slidingWindowCounter = {
-  clampsTime: true,
-  countsBlocked: true,
-  newestOf: lastRecordAt,
-
-  /** floor(current + previous x overlap), in exact integers. */
-  usedBy(history, { interval }, policy) {
-    const countIn = countsOf(history, interval, policy);
-    const length = big(interval);
-    return (t) => {
-      const n = windowOf(t, interval);
-      const overlap = big(n + 1) * length - big(t); // of `length`
-      return countIn(n) + number((big(countIn(n - 1)) * overlap) / length);
-    };
-  },
-
-  findsIn: (...args) => findsWithin(2, ...args),
-  // The first place becomes free one microsecond after the window ended.
-  fullFor: (interval) => interval + 1,
-  fullForAfterRefusal: (interval) => interval + 1,
-  keeps: ['90 90 110'],
-};
-
-/** Above this max, 53 bits cannot tell each attempt from those before the id was cleared. */
-const MOST_TOLD_APART = 2 ** 40;
-
-/** Math.max and Math.min take no BigInt. */
-const ordered = (a, b) => (a < b ? [a, b] : [b, a]);
-
-/** Parts of a microsecond in which the emission interval is whole: exact up to 1000 actions. */
-function unitsOf({ interval, maxInInterval }) {
-  const [length, most] = [big(interval), big(maxInInterval)];
-  if (most <= 1000n) return { perMicro: most, emission: length };
-  return { perMicro: 1000n, emission: ordered((length * 1000n + most - 1n) / most, 1n)[1] };
-}
-
-/**
- * The theoretical arrival time after a history, and what its last entry found to settle. A refund gives back
- * what has not leaked of its attempt. All later attempts are above it in the bucket, even those that were taken
- * back, except for the newest: its place becomes free.
- */
-function replayBucket(history, limit) {
-  const { perMicro, emission } = unitsOf(limit);
-  const full = big(limit.maxInInterval) * emission;
-  const records = new Map();
-  let recorded = 0n; // total cost
-  let arrival;
-  let found = false;
-  for (const { at, cost, attempt, settles, actual, now } of history) {
-    found = false;
-    if (settles === undefined) {
-      const moment = big(at) * perMicro;
-      arrival = ordered(arrival ?? moment, moment)[1] + big(cost) * emission;
-      recorded += big(cost);
-      records.set(attempt, { at, cost: big(cost), end: recorded });
-    } else if (records.has(settles)) {
-      const taken = records.get(settles);
-      const less = taken.cost - big(actual);
-      const moment = big(now) * perMicro;
-      const left = arrival - (recorded - taken.end) * emission - moment;
-      found = left > 0n && moment - big(taken.at) * perMicro < full;
-      if (found) arrival -= ordered(left, less * emission)[0];
-      if (taken.end === recorded) recorded -= less;
-    }
-  }
-  return { arrival, emission, perMicro, found };
-}
-
-const gcra = {
-  clampsTime: false,
-  countsBlocked: false,
-  newestOf: lastRecordAt,
-
-  usedBy(history, limit) {
-    const { arrival, emission, perMicro } = replayBucket(history, limit);
-    return (t) => {
-      if (arrival === undefined) return 0;
-      const ahead = arrival - big(t) * perMicro;
-      return ahead <= 0n ? 0 : number((ahead + emission - 1n) / emission);
-    };
-  },
-
-  /** Unknown if the clock stepped back behind the newest attempt, or numbers are too large to tell. */
-  findsIn(history, { attempt }, { limits }, now) {
-    const newest = max(...history.map(({ at = -Infinity }) => at));
-    if (now < newest || sumOf(history) >= Number.MAX_SAFE_INTEGER) return undefined;
-    const after = [...history, { settles: attempt, actual: 0, now }];
-    return limits.some((limit) => replayBucket(after, limit).found);
-  },
-
-  mayFindGone: ({ limits }) => limits.some(({ maxInInterval }) => maxInInterval > MOST_TOLD_APART),
-  fullFor: (interval, most) => interval / most,
-  keeps: ['0 0 99', '0 0 100'],
-};
 
 /**
  * By algorithm:
@@ -197,7 +18,8 @@ const gcra = {
  * - `clampsTime`: whether time counts as no earlier than the newest action
  * - `countsBlocked`: whether a refusal can count
  * - `newestOf(history)`: when the newest action was, for minDifference
- * - `usedBy(history, limit, policy)`: what is used of the limit, as a function of the moment
+ * - `usedBy(history, i, policy)`: what is used of the i-th window, as a function of the moment
+ * - `isOpen(history, policy)`, optional: whether stores may answer differently after it
  * - `findsIn(history, record, policy, now)`: whether the attempt can be settled; undefined if a store may answer
  *   either way
  * - `mayFindGone(policy)`, optional: whether a refund may find an attempt from before a clear
@@ -228,16 +50,41 @@ function leastFor(holds) {
   return above;
 }
 
-/** A history under a policy, with the last block of blockFor and that by a call. */
+/** The policy of a call that brings limits (one for each window, or undefined) and calendars. */
+function policyWithin(policy, { limits, calendars } = {}) {
+  return {
+    ...policy,
+    limits: policy.limits.map((limit, i) => ({
+      ...limit,
+      maxInInterval: limits?.[i] ?? limit.maxInInterval,
+      calendar: calendars?.[i] ?? limit.calendar,
+    })),
+  };
+}
+
+const costsOf = (cost, { limits }) => (Array.isArray(cost) ? cost : limits.map(() => cost));
+
+/** What users see as the wait for what can never pass: the longest window if a limit is 0, for ever if one is too low. */
+function closedFor(at, costs, { limits, blockFor: [block = 0], findWindow }) {
+  if (limits.some(({ maxInInterval }, i) => maxInInterval > 0 && costs[i] > maxInInterval)) {
+    return Infinity;
+  }
+  const lengths = limits.map(({ interval, calendar }) =>
+    calendar ? findWindow(calendar, at).end - at : interval,
+  );
+  return max(block, ...lengths);
+}
+
+/** A history under the policy of a call, with the last block of blockFor and that by a call. */
 class View {
   constructor({ history, blockUntil = -Infinity, blockedByCall = -Infinity }, policy) {
     const rule = RULES[policy.algorithm];
     this.blockUntil = max(blockUntil, blockedByCall);
-    this.keepsMax = policy.countBlocked && rule.keepsMax;
+    this.keepsMax = policy.countBlocked && rule.keepsMax && !hasNames(policy);
     this.policy = policy;
     this.newest = rule.newestOf(history);
     this.clampsTime = rule.clampsTime;
-    this.used = policy.limits.map((limit) => rule.usedBy(history, limit, policy));
+    this.used = policy.limits.map((_, i) => rule.usedBy(history, i, policy));
   }
 
   /** When an attempt counts as made. */
@@ -245,20 +92,34 @@ class View {
     return this.clampsTime && this.newest !== undefined ? max(now, this.newest) : now;
   }
 
-  /** Why an attempt is refused, in bits; 0 if it is allowed. */
-  blockedBy(now, cost) {
+  canPass(costs) {
+    return this.policy.limits.every(({ maxInInterval }, i) => costs[i] <= maxInInterval);
+  }
+
+  /** Why an attempt that can pass is refused, in bits; 0 if it is allowed. */
+  blockedBy(now, costs) {
     const { limits, minDifference } = this.policy;
     const at = this.atOf(now);
     if (at < this.blockUntil) return BLOCKED_BY.BLOCK;
-    if (cost === 0) return 0; // only asks what is used
-    const isFull = limits.some(({ maxInInterval }, i) => cost > maxInInterval - this.used[i](at));
+    if (!isAny(costs)) return 0; // only asks what is used
+    const isFull = limits.some(
+      ({ maxInInterval }, i) => costs[i] > 0 && costs[i] > maxInInterval - this.used[i](at),
+    );
     const isSoon =
       minDifference > 0 && this.newest !== undefined && at - this.newest < minDifference;
     return (isFull ? BLOCKED_BY.COUNT : 0) + (isSoon ? BLOCKED_BY.MIN_DIFFERENCE : 0);
   }
 
-  waitFor(now, cost) {
-    return leastFor((micros) => this.blockedBy(now + micros, cost) === 0);
+  /** Leaves out the windows that the attempt can never pass. */
+  waitFor(now, costs) {
+    const { policy } = this;
+    const limits = policy.limits.map((limit, i) =>
+      costs[i] > limit.maxInInterval ? { ...limit, maxInInterval: Infinity } : limit,
+    );
+    const view = Object.assign(Object.create(View.prototype), this, {
+      policy: { ...policy, limits },
+    });
+    return leastFor((micros) => view.blockedBy(now + micros, costs) === 0);
   }
 
   windowsAt(now, at) {
@@ -267,17 +128,23 @@ class View {
       const taken = min(truly, maxInInterval);
       const used = this.keepsMax ? taken : truly;
       const resetIn =
-        used === 0 ? 0 : at - now + leastFor((micros) => this.used[i](at + micros) < taken);
+        taken === 0 ? 0 : at - now + leastFor((micros) => this.used[i](at + micros) < taken);
       return { used, remaining: maxInInterval - taken, resetIn };
     });
   }
 }
 
 /**
- * @typedef {{ algorithm: string, limits: { interval: number, maxInInterval: number }[],
- *   minDifference: number, countBlocked: boolean, blockFor: number[] }} OraclePolicy
- * @typedef {{ attempt: number, allowed: boolean, blockedBy: number, at: number, timeLeft: number,
- *   wait: number, actionsLeft: number, resetIn: number,
+ * `roomForRecords`: how many actions a log without names keeps of records at least; 1,024 by default.
+ * A policy has the largest maximum that it ever had (`largestOwn`) and that calls brought (`seen`), if others did.
+ *
+ * @typedef {{ unit: string, timeZone: string, startsOn?: number | string }} OracleCalendar
+ * @typedef {{ algorithm: string, limits: { name?: string, interval?: number, calendar?: OracleCalendar,
+ *   maxInInterval: number }[], largestOwn?: number, seen?: number, roomForRecords?: number, minDifference: number, countBlocked: boolean, blockFor: number[],
+ *   findWindow?: (calendar: OracleCalendar, at: number) => { ordinal: number, end: number } }} OraclePolicy
+ * @typedef {{ limits?: number[], calendars?: OracleCalendar[] }} Terms what a call brings, by window
+ * @typedef {{ neverPasses: boolean, closedFor: number, attempt: number, allowed: boolean, blockedBy: number, at: number, timeLeft: number,
+ *   wait: number, actionsLeft: number, resetIn: number, limits: OraclePolicy['limits'],
  *   windows: { used: number, remaining: number, resetIn: number }[] }} Answer
  */
 class Oracle {
@@ -288,18 +155,44 @@ class Oracle {
     this.clear();
   }
 
-  attempt(now, cost = 1) {
-    const attempt = this.attempts + 1;
-    const { answer, state } = this.judge(now, cost, attempt);
-    this.attempts = attempt;
+  /**
+   * `cost` is that of every window, or an array of those of each. Undefined, and nothing changes, if stores may answer
+   * differently from then on.
+   */
+  attempt(now, cost = 1, terms = undefined) {
+    const { answer, state, record } = this.judge(now, cost, terms, this.attempts + 1);
+    if (this.isOpen(state)) return undefined;
+    this.attempts += 1;
     this.become(state);
-    if (answer.allowed) this.refundable.set(attempt, { at: answer.at, cost, attempt });
+    if (answer.allowed) this.refundable.set(answer.attempt, record);
     return answer;
   }
 
   /** @returns {Answer} what attempt() would answer; a cost of 0 asks what is used. Changes nothing. */
-  peek(now, cost = 1) {
-    return this.judge(now, cost, 0).answer;
+  peek(now, cost = 1, terms = undefined) {
+    const { answer, state } = this.judge(now, cost, terms, 0);
+    return this.isOpen(state) ? undefined : answer;
+  }
+
+  /** Records what has already happened, whatever is used or blocked. Answers as a peek at cost 0 after it. */
+  record(now, cost = 1, terms = undefined) {
+    const entry = this.entryOf(this.view.atOf(now), cost, terms, this.attempts + 1);
+    const history = [...this.state.history, { ...entry, isRecord: true }];
+    const state = { ...this.state, history };
+    if (this.isOpen(state)) return undefined;
+    this.attempts += 1;
+    this.become(state);
+    return this.peek(now, 0, terms);
+  }
+
+  /** Other limits of the same shape: what was counted stays. */
+  setPolicy(policy) {
+    this.policy = policy;
+    this.become(this.state);
+  }
+
+  isOpen({ history }) {
+    return RULES[this.policy.algorithm].isOpen?.(history, this.policy) ?? false;
   }
 
   /** Settles an attempt; returns whether it is found, or undefined if a store may answer either way. */
@@ -316,8 +209,8 @@ class Oracle {
   /** Settles an allowed attempt, whether or not a store would find it. */
   replaceCost(attempt, now, actual = 0) {
     this.refundable.delete(attempt);
-    const history = [...this.state.history, { settles: attempt, actual, now }];
-    this.become({ ...this.state, history });
+    const settled = { settles: attempt, actual: costsOf(actual, this.policy), now };
+    this.become({ ...this.state, history: [...this.state.history, settled] });
   }
 
   /** Refuses all attempts for so long; 0 ends every block. */
@@ -341,19 +234,37 @@ class Oracle {
     this.view = new View(state, this.policy);
   }
 
-  judge(now, cost, attempt) {
-    const at = this.view.atOf(now);
-    const blockedBy = this.view.blockedBy(now, cost);
-    const state = this.stateAfter(blockedBy, at, { at, cost, attempt });
-    const after = state === this.state ? this.view : new View(state, this.policy);
+  /** An entry of a history. */
+  entryOf(at, cost, terms, attempt) {
+    const own = max(...this.policy.limits.map(({ maxInInterval }) => maxInInterval));
+    const { largestOwn = own } = this.policy;
+    const { limits } = policyWithin(this.policy, terms);
+    return { at, costs: costsOf(cost, this.policy), attempt, limits, own, largestOwn };
+  }
+
+  judge(now, cost, terms, attempt) {
+    const policy = policyWithin(this.policy, terms);
+    const view = terms === undefined ? this.view : new View(this.state, policy);
+    const at = view.atOf(now);
+    const record = this.entryOf(at, cost, terms, attempt);
+    const { costs } = record;
+    const neverPasses = !view.canPass(costs);
+    const blockedBy = neverPasses ? BLOCKED_BY.COUNT : view.blockedBy(now, costs);
+    const state = neverPasses ? this.state : this.stateAfter(blockedBy, at, record);
+    const after = state === this.state ? view : new View(state, policy);
     const allowed = blockedBy === 0;
-    const timeLeft = allowed ? 0 : after.waitFor(now, cost);
+    const timeUntilAllowed = neverPasses ? Infinity : after.waitFor(now, costs);
+    const timeLeft = allowed ? 0 : timeUntilAllowed;
     const windows = after.windowsAt(now, at);
     const actionsLeft = min(...windows.map(({ remaining }) => remaining));
     const tightest = windows.filter(({ remaining }) => remaining === actionsLeft);
-    const resetIn = allowed ? max(...tightest.map((window) => window.resetIn)) : timeLeft;
-    const wait = after.waitFor(now, 1);
+    const asksTightest = allowed || neverPasses;
+    const resetIn = asksTightest ? max(...tightest.map((window) => window.resetIn)) : timeLeft;
+    const one = costsOf(1, policy);
+    const wait = after.canPass(one) ? after.waitFor(now, one) : Infinity;
     const answer = {
+      neverPasses,
+      closedFor: closedFor(at, isAny(costs) ? costs : one, policy),
       attempt,
       allowed,
       blockedBy,
@@ -362,14 +273,15 @@ class Oracle {
       wait,
       actionsLeft,
       resetIn,
+      limits: policy.limits,
       windows,
     };
-    return { answer, state };
+    return { answer, state, record };
   }
 
   stateAfter(blockedBy, at, record) {
     if (blockedBy === BLOCKED_BY.BLOCK) return this.state;
-    const isRecorded = record.cost > 0 && (blockedBy === 0 || this.policy.countBlocked);
+    const isRecorded = isAny(record.costs) && (blockedBy === 0 || this.policy.countBlocked);
     const history = isRecorded ? [...this.state.history, record] : this.state.history;
     if (blockedBy === 0) return { ...this.state, history };
     return { ...this.state, history, ...this.blockAfterRefusal(at) };
@@ -395,21 +307,61 @@ function reasonOf(blockedBy) {
   return blockedBy & BLOCKED_BY.COUNT ? 'count' : 'minDifference';
 }
 
+/** The windows of an answer, as users see them. */
+function shownWindows({ windows, limits }) {
+  return windows.map(({ used, remaining, resetIn }, i) => {
+    const { name, interval, calendar, maxInInterval } = limits[i];
+    return {
+      ...(name !== undefined && { name }),
+      ...(calendar ? { calendar: calendar.unit } : { interval: interval / 1000 }),
+      maxInInterval,
+      used,
+      remaining,
+      resetIn: toMs(resetIn),
+    };
+  });
+}
+
 /** An answer as the Decision of attempt() and peek(). */
-function decisionOf({ allowed, timeLeft, actionsLeft, resetIn, blockedBy, windows }, { limits }) {
+function decisionOf(answer) {
+  const { allowed, actionsLeft, blockedBy, neverPasses, closedFor } = answer;
+  const isClosed = neverPasses && closedFor < Infinity;
+  const [timeLeft, resetIn] = isClosed ? [closedFor, closedFor] : [answer.timeLeft, answer.resetIn];
   return {
     allowed,
     timeLeft: toMs(timeLeft),
     actionsLeft,
     resetIn: toMs(resetIn),
     blockedBy: reasonOf(blockedBy),
-    limits: windows.map((window, i) => ({
-      ...window,
-      interval: limits[i].interval / 1000,
-      maxInInterval: limits[i].maxInInterval,
-      resetIn: toMs(window.resetIn),
-    })),
+    limits: shownWindows(answer),
   };
 }
 
-module.exports = { ALGORITHM_NAMES: ALGORITHMS, BLOCKED_BY, Oracle, RULES, decisionOf, toMs };
+/** An answer to what costs nothing, as usage() and record() give it. */
+function usageOf(answer) {
+  const limits = shownWindows(answer);
+  const least = min(...limits.map(({ remaining }) => remaining));
+  const tightest = limits.filter(({ remaining }) => remaining === least);
+  const resetIn = max(...tightest.map((window) => window.resetIn));
+  const { used, remaining } = tightest.find((window) => window.resetIn === resetIn);
+  const wait = answer.wait === Infinity ? answer.closedFor : answer.wait;
+  return {
+    allowed: wait === 0,
+    used,
+    remaining,
+    resetIn,
+    timeLeft: toMs(wait),
+    limits,
+  };
+}
+
+module.exports = {
+  ALGORITHM_NAMES: ALGORITHMS,
+  BLOCKED_BY,
+  Oracle,
+  RULES,
+  decisionOf,
+  policyWithin,
+  toMs,
+  usageOf,
+};

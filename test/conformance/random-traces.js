@@ -2,7 +2,8 @@
 'use strict';
 
 const { isDeepStrictEqual } = require('node:util');
-const { BLOCKED_BY, Oracle, RULES, decisionOf, toMs } = require('./oracle');
+const { BLOCKED_BY, Oracle, RULES, decisionOf, toMs, usageOf } = require('./oracle');
+const { costOption, maximaOf, optionsOfTerms, termsOf, windowOption } = require('./plans');
 
 const IDS = ['a', 'ü}{', 'an id of more than sixteen characters'];
 const MINUTE = 60_000_000;
@@ -78,7 +79,9 @@ function randomCost(random, largestCost) {
 /** The moments in an answer at which one microsecond makes the difference. */
 function boundariesOf({ timeLeft, wait, windows }, now, { blockUntil }, { limits }) {
   const waits = [timeLeft, wait, ...windows.map(({ resetIn }) => resetIn)];
-  const moments = waits.filter((micros) => micros > 0).map((micros) => now + micros);
+  const moments = waits
+    .filter((micros) => micros > 0 && micros < Infinity)
+    .map((micros) => now + micros);
   if (blockUntil === undefined) return moments;
   // Twice, because it is rarely drawn: when offences are forgotten.
   const forgotten = blockUntil + Math.max(...limits.map(({ interval }) => interval));
@@ -106,19 +109,30 @@ const KINDS = [
   ...['settle', 'settle', 'block'],
 ];
 const CLEARING = ['clear', 'clear', 'clearAll'];
+/** For customers with plans. */
+const PLAN_KINDS = [...KINDS, 'usage', 'usage', 'record', 'record', 'setLimits'];
 /** What the core and the scripts can do. */
 const CORE_KINDS = [...COMMON_KINDS, 'usage'];
 /** The scripts alone: attempts of one cost on several ids, and more refunds after clears. */
 const SCRIPT_KINDS = [...CORE_KINDS, ...Array(7).fill('batch'), 'refund', 'clear', 'clear'];
 
 /**
- * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost`, with `ids`,
- * or with `of`: the place of the attempt that is settled, at `actual`. A block has a `length`. An operation is left out if a store
- * may answer it either way. A script that goes `byServer` reads the clock of the server, which goes
- * on after an id was cleared.
+ * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost` and `terms`, with `ids`, with
+ * `maxima` (setLimits), or with `of`: the place of the attempt that is settled, at `actual`. A block has a `length`. An
+ * operation is left out if a store may answer it either way. A script that goes `byServer` reads the clock of the
+ * server, which goes on after an id was cleared. `customers` of plans.js draws terms, costs and limits. The
+ * trace may end at a time.
  */
 function randomTrace(random, options) {
-  const { policy, steps, ids = IDS, kinds = KINDS, byServer = false } = options;
+  const {
+    policy,
+    steps,
+    ids = IDS,
+    kinds = KINDS,
+    byServer = false,
+    customers,
+    end = Infinity,
+  } = options;
   const { algorithm, unit } = policy;
   const largestCost = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
   const oracles = new Oracles(policy);
@@ -131,7 +145,7 @@ function randomTrace(random, options) {
   let notBefore = -Infinity;
   let boundaries = [];
   let blockEnds = [];
-  while (operations.length < steps) {
+  while (operations.length < steps && now < end) {
     // A store may have forgotten a block that has ended.
     notBefore = Math.max(notBefore, ...blockEnds.filter((end) => end <= now));
     blockEnds = blockEnds.filter((end) => end > now);
@@ -140,7 +154,8 @@ function randomTrace(random, options) {
     const kind = random.pick(random.chance(3) ? CLEARING : kinds);
     const id = random.pick(ids);
     const operation = { kind, now, id };
-    if (['attempt', 'peek', 'batch'].includes(kind)) {
+    if (customers !== undefined) customers.complete(random, operation, oracles.policy);
+    else if (['attempt', 'peek', 'batch'].includes(kind)) {
       operation.cost = randomCost(random, largestCost);
     }
     if (kind === 'attemptMany' || kind === 'batch') {
@@ -154,7 +169,9 @@ function randomTrace(random, options) {
       operation.of = random.pick(refundable);
       operation.id = operations[operation.of].id;
       // At no more than was reserved: an overdraft is kept as far as a store can.
-      if (kind === 'settle') operation.actual = random.between(0, operations[operation.of].cost);
+      const { cost } = operations[operation.of];
+      if (kind === 'settle')
+        operation.actual = customers?.actual(random, cost) ?? random.between(0, cost);
     }
     const place = operations.length;
     const expected = oracles.perform(operation, place);
@@ -184,26 +201,30 @@ function randomTrace(random, options) {
 
 /** An oracle for each id; performs the operations of a trace. */
 class Oracles {
-  #policy;
   #oracles = new Map();
   #attempts = new Map(); // by the place of the operation
 
   constructor(policy) {
-    this.#policy = policy;
+    this.policy = policy;
   }
 
   of(id) {
-    if (!this.#oracles.has(id)) this.#oracles.set(id, new Oracle(this.#policy));
+    if (!this.#oracles.has(id)) this.#oracles.set(id, new Oracle(this.policy));
     return this.#oracles.get(id);
   }
 
-  /** The answer or answers; undefined if a store may answer either way. */
-  perform({ kind, now, id, ids, cost, of, actual, length }, place) {
+  /** The answer or answers; undefined, and nothing changes, if a store may answer either way. */
+  perform(operation, place) {
+    const { kind, now, id, ids, cost, of, actual, length, maxima } = operation;
     const oracle = this.of(id);
+    const terms = termsOf(operation.terms, this.policy);
+    if (terms?.limits !== undefined) this.#sees(terms.limits);
+    // Only a shortened trace has it: limits that were set before are missing.
+    if (kind !== 'record' && this.#isError(cost, terms)) return undefined;
     switch (kind) {
       case 'attempt': {
-        const answer = oracle.attempt(now, cost);
-        this.#attempts.set(place, answer.attempt);
+        const answer = oracle.attempt(now, cost, terms);
+        if (answer !== undefined) this.#attempts.set(place, answer.attempt);
         return answer;
       }
       case 'call':
@@ -211,14 +232,20 @@ class Oracles {
       case 'limitWithInfo':
         return oracle.attempt(now);
       case 'peek':
-        return oracle.peek(now, cost);
+        return oracle.peek(now, cost, terms);
       case 'wouldLimitWithInfo':
         return oracle.peek(now);
       case 'usage':
-        return oracle.peek(now, 0);
+        return oracle.peek(now, 0, terms);
+      case 'record':
+        return oracle.record(now, cost, terms);
       case 'attemptMany':
       case 'batch':
-        return ids.map((each) => this.of(each).attempt(now, cost));
+        return this.#attemptEach(ids, now, cost);
+      case 'setLimits':
+        this.policy = maximaOf(this.policy, maxima);
+        for (const each of this.#oracles.values()) each.setPolicy(this.policy);
+        return null;
       case 'refund':
       case 'settle':
         return oracle.settle(this.#attempts.get(of), now, actual);
@@ -235,6 +262,30 @@ class Oracles {
         throw new Error(`no such operation: ${kind}`);
     }
   }
+
+  /** Whether a cost is above a maximum of the limiter that the call does not replace. */
+  #isError(cost, terms) {
+    return this.policy.limits.some(({ maxInInterval }, i) => {
+      const ofWindow = Array.isArray(cost) ? cost[i] : cost;
+      return terms?.limits?.[i] === undefined && ofWindow > maxInInterval;
+    });
+  }
+
+  /** Limits of calls, whatever the id. */
+  #sees(limits) {
+    const seen = Math.max(this.policy.seen ?? 0, ...limits.map((limit) => limit ?? 0));
+    if (seen === this.policy.seen) return;
+    this.policy = { ...this.policy, seen };
+    for (const each of this.#oracles.values()) each.setPolicy(this.policy);
+  }
+
+  #attemptEach(ids, now, cost) {
+    const saved = ids.map((id) => [this.of(id), this.of(id).state]);
+    const answers = ids.map((id) => this.of(id).attempt(now, cost));
+    if (!answers.includes(undefined)) return answers;
+    for (const [oracle, state] of saved) oracle.become(state);
+    return undefined;
+  }
 }
 
 /** The options that make a limiter follow a policy. */
@@ -242,10 +293,9 @@ function optionsFor({ algorithm, limits, minDifference, countBlocked, blockFor }
   return {
     algorithm,
     countBlocked,
-    limits: limits.map(({ interval, maxInInterval }, i) => ({
-      interval: interval / 1000,
-      maxInInterval,
-      minDifference: i === 0 ? minDifference / 1000 : 0,
+    limits: limits.map((limit, i) => ({
+      ...windowOption(limit),
+      ...(minDifference > 0 && i === 0 && { minDifference: minDifference / 1000 }),
     })),
     ...(blockFor.length > 0 && { blockFor: blockFor.map((micros) => micros / 1000) }),
   };
@@ -270,26 +320,47 @@ function infoOf({ allowed, blockedBy, timeLeft, wait, actionsLeft }) {
 
 const asItIs = (answer) => answer;
 
+const optionsOfCall = ({ cost, terms }, policy) => ({
+  cost: costOption(cost, policy),
+  ...optionsOfTerms(terms, policy),
+});
+
 /**
- * By kind: `ask` gives what a limiter answers, where `decisions` are those of earlier attempts by
- * their places; `form` gives the oracle's answer in the form of the limiter's.
+ * By kind: `ask` gives what a limiter of a policy answers, where `decisions` are those of earlier attempts by their
+ * places; `form` gives the oracle's answer in the form of the limiter's.
  */
 const ON_LIMITER = {
   attempt: {
-    async ask(limiter, { id, cost }, decisions, place) {
-      const decision = await limiter.attempt(id, { cost });
+    async ask(limiter, operation, { decisions, place, policy }) {
+      const decision = await limiter.attempt(operation.id, optionsOfCall(operation, policy));
       decisions.set(place, decision);
       return { ...decision };
     },
     form: decisionOf,
   },
   peek: {
-    ask: async (limiter, { id, cost }) => ({ ...(await limiter.peek(id, { cost })) }),
+    ask: async (limiter, operation, { policy }) => ({
+      ...(await limiter.peek(operation.id, optionsOfCall(operation, policy))),
+    }),
     form: decisionOf,
+  },
+  usage: {
+    ask: (limiter, { id, terms }, { policy }) => limiter.usage(id, optionsOfTerms(terms, policy)),
+    form: usageOf,
+  },
+  record: {
+    ask: (limiter, operation, { policy }) =>
+      limiter.record(operation.id, optionsOfCall(operation, policy)),
+    form: usageOf,
+  },
+  setLimits: {
+    ask: (limiter, { maxima }, { policy }) =>
+      limiter.setLimits(optionsFor(maximaOf(policy, maxima)).limits) ?? null,
+    form: asItIs,
   },
   attemptMany: {
     ask: async (limiter, { ids }) => (await limiter.attemptMany(ids)).map((one) => ({ ...one })),
-    form: (answers, policy) => answers.map((each) => decisionOf(each, policy)),
+    form: (answers) => answers.map((each) => decisionOf(each)),
   },
   call: {
     ask: (limiter, { id }) => limiter(id),
@@ -301,9 +372,13 @@ const ON_LIMITER = {
   },
   limitWithInfo: { ask: (limiter, { id }) => limiter.limitWithInfo(id), form: infoOf },
   wouldLimitWithInfo: { ask: (limiter, { id }) => limiter.wouldLimitWithInfo(id), form: infoOf },
-  refund: { ask: (limiter, { of }, decisions) => limiter.refund(decisions.get(of)), form: asItIs },
+  refund: {
+    ask: (limiter, { of }, { decisions }) => limiter.refund(decisions.get(of)),
+    form: asItIs,
+  },
   settle: {
-    ask: (limiter, { of, actual }, decisions) => limiter.settle(decisions.get(of), actual),
+    ask: (limiter, { of, actual }, { decisions, policy }) =>
+      limiter.settle(decisions.get(of), costOption(actual, policy)),
     form: asItIs,
   },
   block: {
@@ -329,10 +404,10 @@ async function firstDifference({ policy, operations, answers }, open) {
       const answer = answers ? answers[i] : oracles.perform(operation, place);
       if (answer === undefined) continue;
       const { ask, form } = ON_LIMITER[operation.kind];
-      const expected = form(answer, policy);
+      const expected = form(answer);
       let came;
       try {
-        came = await ask(limiter, operation, decisions, place);
+        came = await ask(limiter, operation, { decisions, place, policy });
       } catch (error) {
         came = `${error.code}: ${error.message} ${error.cause?.message ?? ''}`;
       }
@@ -393,6 +468,7 @@ async function expectTrace(trace, open, context) {
 module.exports = {
   CORE_KINDS,
   LONG_UNITS,
+  PLAN_KINDS,
   SCRIPT_KINDS,
   SHORT_UNITS,
   expectTrace,

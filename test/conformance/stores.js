@@ -3,7 +3,7 @@
 
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/options/algorithms');
-const { hasAddon, hasNativeRedis } = require('../support/bindings');
+const { hasAddon, hasNativeRedis, packageOn } = require('../support/bindings');
 const { createPlainKv, openDenoKv } = require('../support/kv-stores');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
@@ -25,10 +25,16 @@ async function openMemory() {
   };
 }
 
+/** The same on the WebAssembly module, in a copy of the package of its own. */
+async function openModule() {
+  const OnModule = packageOn('wasm');
+  return { ...(await openMemory()), open: (options) => OnModule(options), inChild: undefined };
+}
+
 /** Regions are small, as a container has 64 MB for all; that of a limiter is removed when it closes. */
 const SMALL = { maxKeys: 600 };
 /** For limits that change. */
-const ROOM = 16;
+const ROOM = 128;
 
 async function openShared() {
   const childName = newNamespace();
@@ -113,6 +119,10 @@ async function openDeno() {
   });
 }
 
+function largestLimitIn(algorithm) {
+  return algorithm === 'sliding-window-log' ? 3000 : 2 ** 33;
+}
+
 /**
  * - `open()` gives a place: `open(options)` creates a limiter there, and `close()` ends it.
  *   `together(namespace)` gives the options with which limiters count together, none if they cannot.
@@ -122,18 +132,26 @@ async function openDeno() {
  * - `expires`: whether keys expire in real time
  * - `mostBytes`: how large the only id may be, by `stateOf` or by stats()
  * - `longestLog`: how many actions a log can hold, if few
- * - `fixedLimits`: the algorithms whose limits cannot change, or under which time stays, and not actions
+ * - `largestLimit(algorithm)`: the largest limit of a call; `roomForRecords`: of a log without names, if it is not 1,024
  * - `pace`: how many operations of random traces it gets; fewer for a slow store
  */
 const STORES = {
   memory: { open: openMemory, isSync: true, expires: false, mostBytes: 100_000, pace: 12_000 },
+  'memory, WebAssembly': {
+    open: openModule,
+    isSync: true,
+    expires: false,
+    mostBytes: 200_000,
+    pace: 4000,
+  },
   'shared memory': {
     open: openShared,
     isSync: true,
     expires: false,
-    mostBytes: 1_000_000, // the whole region
+    mostBytes: 2_000_000, // the whole region, with room for records
     longestLog: 1000,
-    fixedLimits: ['gcra'],
+    largestLimit: (algorithm) => ({ gcra: 2 ** 33, 'sliding-window-log': ROOM })[algorithm] ?? 3000,
+    roomForRecords: ROOM,
     pace: 6000,
   },
   'Redis, native': redisStore('native', 3000),
@@ -144,7 +162,6 @@ const STORES = {
     isSync: false,
     expires: false,
     mostBytes: 200,
-    fixedLimits: ['gcra'],
     pace: 4000,
   },
   'kv, Deno KV in a file': {
@@ -153,17 +170,20 @@ const STORES = {
     expires: true,
     mostBytes: 200,
     longestLog: 5000,
-    fixedLimits: ['gcra'],
     pace: 400,
   },
 };
 
 function redisStore(client, pace) {
   const place = { open: () => openRedis(client), isSync: false, expires: true };
-  return { ...place, mostBytes: 200, fixedLimits: ['gcra'], pace };
+  return { ...place, mostBytes: 200, pace };
 }
 
-const EXISTS = { 'shared memory': hasAddon, 'Redis, native': hasNativeRedis };
+const EXISTS = {
+  'memory, WebAssembly': hasAddon, // else it is the memory above
+  'shared memory': hasAddon,
+  'Redis, native': hasNativeRedis,
+};
 
 /** In the fast tier: one store in this process and one Redis client. */
 function namesOfTier() {
@@ -172,6 +192,9 @@ function namesOfTier() {
 }
 
 /** For describe.each: the name and the entry. */
-const EACH_STORE = namesOfTier().map((name) => [name, { name, ...STORES[name] }]);
+const EACH_STORE = namesOfTier().map((name) => [
+  name,
+  { name, largestLimit: largestLimitIn, ...STORES[name] },
+]);
 
 module.exports = { EACH_STORE };

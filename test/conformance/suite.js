@@ -18,6 +18,10 @@ const TOPICS = {
   blocks: require('./behaviours/blocks'),
   'blocks by hand': require('./behaviours/blocks-by-hand'),
   'limits that change': require('./behaviours/limits-that-change'),
+  'plans of customers': require('./behaviours/plans'),
+  'limits that refuse': require('./behaviours/limits-that-refuse'),
+  quotas: require('./behaviours/quotas'),
+  records: require('./behaviours/recording'),
   waiting: require('./behaviours/waiting'),
 };
 
@@ -28,13 +32,6 @@ function behavioursOf(topic, algorithm) {
   return all.filter(([, behaviour]) => typeof behaviour === 'function');
 }
 
-function topicsOf({ fixedLimits = [] }, algorithm) {
-  const all = Object.entries(TOPICS);
-  return fixedLimits.includes(algorithm)
-    ? all.filter(([name]) => name !== 'limits that change')
-    : all;
-}
-
 /** Aligned windows of a minute and of ten begin here. */
 const START_MS = 1_700_000_400_000;
 const MINUTE_MS = 60_000;
@@ -43,6 +40,7 @@ let namespaces = 0;
 
 /**
  * - `make(options)` creates a limiter: two in a minute unless they say otherwise, refusals not counted
+ * - `makeTogether(...options)` creates limiters that count together; none where they cannot
  * - `time` is the clock; `at(us)` sets it to so many us after the beginning of a minute, `startMs`
  * - `fullFor(max)`: for how many us a minute stays full that is filled as it begins, by `max` actions at once
  * - `rule`: the algorithm's entry in the oracle; `countBlocked`: whether a refusal can count
@@ -55,6 +53,24 @@ function suiteFor(store, place, algorithm) {
   const rule = RULES[algorithm];
   const failureOf = (call) => errorOf(Promise.resolve().then(call));
   let namespace;
+  const canShare = () => Object.keys(place.together('any')).length > 0;
+  function makeAll(all) {
+    namespaces += 1;
+    namespace = `behaviour-${process.pid}-${namespaces}`;
+    const made = all.map((options) =>
+      place.open({
+        interval: MINUTE_MS,
+        maxInInterval: 2,
+        countBlocked: false,
+        algorithm,
+        clock: time.clock,
+        ...place.together(namespace),
+        ...options,
+      }),
+    );
+    limiters.push(...made);
+    return made;
+  }
   return {
     store,
     algorithm,
@@ -64,21 +80,8 @@ function suiteFor(store, place, algorithm) {
     time,
     startMs: START_MS,
     at: (micros) => time.set(START_MS + micros / 1000),
-    make(options) {
-      namespaces += 1;
-      namespace = `behaviour-${process.pid}-${namespaces}`;
-      const limiter = place.open({
-        interval: MINUTE_MS,
-        maxInInterval: 2,
-        countBlocked: false,
-        algorithm,
-        clock: time.clock,
-        ...place.together(namespace),
-        ...options,
-      });
-      limiters.push(limiter);
-      return limiter;
-    },
+    make: (options) => makeAll([options])[0],
+    makeTogether: (...all) => (canShare() ? makeAll(all) : []),
     stateOf: (id) => place.stateOf(namespace, id),
     failureOf,
     codeOf: async (call) => (await failureOf(call)).code,
@@ -96,4 +99,4 @@ async function runBehaviour(behaviour, ...place) {
   }
 }
 
-module.exports = { behavioursOf, runBehaviour, topicsOf };
+module.exports = { TOPICS: Object.entries(TOPICS), behavioursOf, runBehaviour };

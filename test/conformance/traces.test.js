@@ -7,8 +7,10 @@ const { askProgram } = require('../support/run-program');
 const { casesOf } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
 const { ALGORITHM_NAMES, Oracle, RULES } = require('./oracle');
+const { Customers, LAST_START, randomPlansPolicy, randomStartFor } = require('./plans');
 const {
   LONG_UNITS,
+  PLAN_KINDS,
   SHORT_UNITS,
   expectTrace,
   optionsFor,
@@ -44,12 +46,16 @@ const newNamespace = () => `promises-${process.pid}-${++namespaces}`;
 /** Whether allowed attempts { at, cost }, in order of time, keep to a policy without counted refusals. */
 function keepsTo(policy, admissions) {
   const rule = RULES[policy.algorithm];
-  const history = admissions.map((each, i) => ({ ...each, attempt: i }));
-  return history.every(({ at, cost }, i) => {
+  const { limits } = policy;
+  const own = Math.max(...limits.map(({ maxInInterval }) => maxInInterval));
+  const history = admissions.map(({ at, cost }, i) => {
+    return { at, costs: limits.map(() => cost), attempt: i, limits, own };
+  });
+  return history.every(({ at, costs }, i) => {
     const before = history.slice(0, i);
     if (i > 0 && at - before[i - 1].at < policy.minDifference) return false;
-    return policy.limits.every(
-      (limit) => rule.usedBy(before, limit, policy)(at) + cost <= limit.maxInInterval,
+    return limits.every(
+      ({ maxInInterval }, w) => rule.usedBy(before, w, policy)(at) + costs[w] <= maxInInterval,
     );
   });
 }
@@ -105,6 +111,29 @@ describe.each(EACH_STORE)('%s', (_, store) => {
       const random = randomFrom(seed);
       const policy = randomPolicy(random, { algorithm, units });
       const trace = randomTrace(random, { policy, steps: STEPS });
+      return expectTrace(trace, place.open, { store: store.name, algorithm, seed });
+    });
+  });
+
+  // Kills: counts that a change of plans loses or gives anew; boundaries of another zone; a record that refuses.
+  test.each(ALGORITHM_NAMES)('customers who change between two plans: %s', async (algorithm) => {
+    const { countsBlocked } = RULES[algorithm];
+    const largest = store.largestLimit(algorithm);
+    const { roomForRecords } = store;
+    await forEach(seedsFor(store), store.isSync ? 1 : AT_ONCE, (seed) => {
+      const random = randomFrom(seed);
+      const policy = randomPlansPolicy(random, {
+        ...{ algorithm, units, countsBlocked, largest, roomForRecords },
+      });
+      const kinds = PLAN_KINDS.filter((kind) => {
+        const settles = kind === 'settle' || kind === 'refund';
+        return !(settles && algorithm === 'gcra' && policy.limits[0].name !== undefined);
+      });
+      const trace = randomTrace(random, {
+        ...{ policy, steps: STEPS, kinds, customers: new Customers() },
+        start: randomStartFor(random, policy),
+        end: LAST_START,
+      });
       return expectTrace(trace, place.open, { store: store.name, algorithm, seed });
     });
   });

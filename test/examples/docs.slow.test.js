@@ -85,6 +85,14 @@ const PAGES = {
       'true\ntrue\n1\n',
     ],
   },
+  'docs/quotas.md': {
+    prints: [
+      'false 2026-02-28T23:00:00.000Z\n1\n',
+      '2026-11-24T15:00:00.000Z\n999\n',
+      'true false\n48200\nfalse false\n',
+      '115 0\nfalse\n',
+    ],
+  },
   'docs/budgets.md': {
     prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER],
   },

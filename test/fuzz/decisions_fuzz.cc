@@ -52,7 +52,7 @@ class Carried {
 
 void Run(fuzz::Input input) {
   const PolicyOptions policy = fuzz::ReadPolicy(input);
-  const auto smallest_max = static_cast<std::int64_t>(Policy(policy).smallest_max());
+  const std::int64_t smallest_max = testing::SmallestMax(policy);
   testing::Limiter memory(policy);
   Carried carried(policy);
   testing::Oracle oracle(policy);

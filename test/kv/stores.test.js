@@ -5,7 +5,6 @@ const { createHash } = require('node:crypto');
 const { openKv } = require('@deno/kv');
 const { createClient } = require('redis');
 const RateLimiter = require('../..');
-const { ATTEMPT_WITHIN, SETS_MAX } = require('../../lib/base/internal-methods');
 const { catchError, handClock } = require('../support/set-up');
 const { createPlainKv, limiterOver, openDenoKv } = require('../support/kv-stores');
 const { outcomeOf } = require('../support/outcome');
@@ -185,12 +184,13 @@ describe('the time to live', () => {
   });
 });
 
-describe('a maximum that each attempt brings', () => {
-  const LIMIT = { interval: 1000, maxInInterval: 1, [SETS_MAX]: true };
+describe('limits of calls', () => {
+  const LIMIT = { interval: 1000, maxInInterval: 1 };
 
-  test('judges each of several calls made at once', async () => {
+  // Kills: limits of the call that was made last.
+  test('judge each of several calls made at once', async () => {
     const limiter = limiterOver(createPlainKv(), LIMIT);
-    const calls = [2, 1, 3, 2, 9].map((max) => limiter[ATTEMPT_WITHIN]('a', max));
+    const calls = [2, 1, 3, 2, 9].map((limits) => limiter.attempt('a', { limits }));
     const decisions = await Promise.all(calls);
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, false, true, false, true]);
     expect(decisions.map(({ limits }) => limits[0].maxInInterval)).toEqual([2, 1, 3, 2, 9]);
@@ -200,9 +200,9 @@ describe('a maximum that each attempt brings', () => {
     ['allow', { allowed: true, actionsLeft: 4 }],
     ['block', { allowed: false, actionsLeft: 0 }],
     ['memory', { allowed: true, actionsLeft: 4 }],
-  ])("holds for onError '%s'", async (onError, expected) => {
+  ])("hold for onError '%s'", async (onError, expected) => {
     const kv = { ...createPlainKv(), get: () => Promise.reject(new Error('broken')) };
-    const decision = await limiterOver(kv, { ...LIMIT, onError })[ATTEMPT_WITHIN]('a', 5);
+    const decision = await limiterOver(kv, { ...LIMIT, onError }).attempt('a', { limits: 5 });
     const { actionsLeft } = expected;
     expect(decision).toMatchObject(expected);
     const window = { maxInInterval: 5, used: 5 - actionsLeft, remaining: actionsLeft };

@@ -80,7 +80,7 @@ describe('a limiter is a function', () => {
   test('whose methods are inherited, not enumerable, and can be replaced', async () => {
     const limiter = RateLimiter({ interval: 10, maxInInterval: 1 });
     const names = Object.getOwnPropertyNames(RateLimiter.prototype);
-    expect(names).toHaveLength(18); // seventeen methods and the constructor
+    expect(names).toHaveLength(19); // eighteen methods and the constructor
     for (const name of names) {
       expect(Object.hasOwn(limiter, name)).toBe(false);
       expect(limiter[name]).toBe(RateLimiter.prototype[name]);

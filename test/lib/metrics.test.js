@@ -43,6 +43,7 @@ test('what a limiter has decided and holds is read when it is asked for', async 
     'rollgate_evictions_total{limiter="api"}': 1,
     'rollgate_keys{limiter="api"}': 2,
     'rollgate_memory_bytes{limiter="api"}': limiter.stats().bytes,
+    'rollgate_records_total{limiter="api"}': 0,
   };
   expect(await scrape()).toEqual(expected);
   expect(await scrape()).toEqual(expected);
@@ -60,6 +61,7 @@ test('counters are counters and the others gauges, each with a help text', async
   });
   expect(kinds).toEqual([
     'app_decisions_total counter',
+    'app_records_total counter',
     'app_errors_total counter',
     'app_evictions_total counter',
     'app_fallbacks_total counter',
@@ -86,6 +88,7 @@ test('a limiter whose store is elsewhere has its own: fallbacks, pending calls, 
   metrics.add('elsewhere', limiter);
   await limiter('a');
   await limiter('a');
+  await limiter.record('a');
   kv.get = () => {
     throw new Error('broken');
   };
@@ -97,6 +100,7 @@ test('a limiter whose store is elsewhere has its own: fallbacks, pending calls, 
     'rollgate_evictions_total{limiter="elsewhere"}': 0,
     'rollgate_fallbacks_total{limiter="elsewhere"}': 1,
     'rollgate_pending_calls{limiter="elsewhere"}': 0,
+    'rollgate_records_total{limiter="elsewhere"}': 1,
   });
 });
 

@@ -2,7 +2,6 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { SETS_MAX } = require('../../lib/base/internal-methods');
 const { createPlainKv } = require('../support/kv-stores');
 const { catchError, handClock, setUp } = require('../support/set-up');
 const { hasAddon, whereAddon } = require('../support/bindings');
@@ -83,14 +82,6 @@ describe('wrong limits', () => {
     const error = catchError(() => limiter.setLimits(given));
     expect(error).toBeInstanceOf(TypeError);
     expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION', message });
-  });
-
-  test('are all limits where each attempt brings its own', () => {
-    const limiter = RateLimiter({ ...LIMIT, [SETS_MAX]: true });
-    expect(catchError(() => limiter.setLimits([LIMIT]))).toMatchObject({
-      code: 'ERR_ROLLGATE_OPTION',
-      message: "option 'limits': cannot be set: each attempt has a limit of its own",
-    });
   });
 
   whereAddon.test('are longer than a log in shared memory can be', () => {

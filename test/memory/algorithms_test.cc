@@ -80,7 +80,7 @@ TEST_P(RandomTraces, AreDecidedAsByTheOracle) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const PolicyOptions policy = PolicyFor(random);
-    const auto smallest_max = static_cast<std::int64_t>(Policy(policy).smallest_max());
+    const std::int64_t smallest_max = testing::SmallestMax(policy);
     Limiter limiter(policy);
     Oracle oracle(policy);
     Micros now = random.Between(-100, 100);
@@ -109,7 +109,7 @@ TEST_P(RandomWaits, AreToldExactlyAndLeaveNoTrace) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const PolicyOptions policy = PolicyFor(random);
-    const auto smallest_max = static_cast<std::int64_t>(Policy(policy).smallest_max());
+    const std::int64_t smallest_max = testing::SmallestMax(policy);
     Limiter limiter(policy);
     Micros now = random.Between(-100, 100);
     for (int step = 0; step < 40; ++step) {
@@ -146,7 +146,7 @@ TEST_P(RandomRefunds, GiveBackWhatStillCounts) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const PolicyOptions policy = PolicyFor(random);
-    const auto smallest_max = static_cast<std::int64_t>(Policy(policy).smallest_max());
+    const std::int64_t smallest_max = testing::SmallestMax(policy);
     Limiter limiter(policy);
     Oracle oracle(policy);
     struct Made {
@@ -313,7 +313,7 @@ TEST(GcraRefunds, NeverLetMoreThroughThanTheRule) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const PolicyOptions policy = AnyPolicy(random, Algorithm::kGcra, false, random.Chance(30));
-    const auto smallest_max = static_cast<std::int64_t>(Policy(policy).smallest_max());
+    const std::int64_t smallest_max = testing::SmallestMax(policy);
     Limiter limiter(policy);
     struct Made {
       Decision decision;

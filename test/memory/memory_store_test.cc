@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <new>
@@ -249,18 +250,24 @@ TEST(MemoryStore, ALimitLargerThanAnyMemoryHolds) {
   EXPECT_LE(limiter.store->stats().bytes, 100'000u);
 }
 
-PolicyOptions VaryingMax(Micros interval, bool count_blocked, Algorithm algorithm) {
-  return {{{interval, 1}}, 0, count_blocked, algorithm, {}, true};
+PolicyOptions WithLimitsOfCalls(Micros interval, bool count_blocked, Algorithm algorithm) {
+  PolicyOptions policy{{{interval, 1}}, 0, count_blocked, algorithm, {}};
+  policy.largest_limit = 1 << 20;
+  return policy;
+}
+
+void UseLimit(Limiter& limiter, std::uint64_t limit) {
+  ASSERT_TRUE(limiter.store->UseLimits(std::array{limit}));
 }
 
 /// What has been allowed within the interval, under whatever limits, leaves room under this one.
-TEST(VaryingMax, JudgesEveryAttemptByAMaxOfItsOwn) {
+TEST(LimitsOfCalls, JudgeEveryAttemptByItsOwn) {
   for (const Algorithm algorithm : {Algorithm::kSlidingWindowLog, Algorithm::kFixedWindow}) {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
       SCOPED_TRACE(seed);
       Random random(seed);
       const Micros interval = random.Between(10, 60);
-      Limiter limiter(VaryingMax(interval, false, algorithm));
+      Limiter limiter(WithLimitsOfCalls(interval, false, algorithm));
       std::vector<Micros> allowed;
       Micros now = 0;
       for (int step = 0; step < 200; ++step) {
@@ -271,53 +278,113 @@ TEST(VaryingMax, JudgesEveryAttemptByAMaxOfItsOwn) {
               return algorithm == Algorithm::kFixedWindow ? at / interval == now / interval
                                                           : now - at < interval;
             }));
-        limiter.store->SetMax(max, true);
+        UseLimit(limiter, max);
         const Decision decision = limiter.Attempt(1, now);
         ASSERT_EQ(decision.verdict.allowed(), inside < max) << step;
-        ASSERT_EQ(decision.windows[0].used, std::min(max, inside + (inside < max ? 1 : 0)));
+        ASSERT_EQ(decision.windows[0].used, inside + (inside < max ? 1 : 0));
         if (decision.verdict.allowed()) allowed.push_back(now);
       }
     }
   }
 }
 
-TEST(VaryingMax, BoundsALogByTheLargest) {
-  Limiter limiter(VaryingMax(kHour, true, Algorithm::kSlidingWindowLog));
-  limiter.store->SetMax(100, true);
+// Kills: a log that is cut to a lower limit while its window needs it.
+TEST(LimitsOfCalls, BoundALogByTheLargestThatItNeeded) {
+  Limiter limiter(WithLimitsOfCalls(kHour, true, Algorithm::kSlidingWindowLog));
+  UseLimit(limiter, 100);
   for (Micros now = 0; now < 200; ++now) limiter.Attempt(1, now);
   const std::size_t bytes = limiter.store->stats().bytes;
-  limiter.store->SetMax(10, true);
+  UseLimit(limiter, 10);
   for (Micros now = 200; now < 10'000; ++now) EXPECT_FALSE(limiter.Allows(1, now));
   EXPECT_EQ(limiter.store->stats().bytes, bytes);
-  limiter.store->SetMax(101, true);
+  UseLimit(limiter, 101);
   EXPECT_TRUE(limiter.Allows(1, 10'000)) << "a hundred are known";
 }
 
-/// Beyond what is always kept, a log that was longer goes on with as many actions as it has.
-TEST(VaryingMax, CountsTheNewestActionsOfALongLog) {
-  constexpr std::int64_t kAlwaysKept = 1000;
+/// A log that was longer goes on with as many actions as its window has.
+TEST(LimitsOfCalls, CountTheNewestActionsOfALongLog) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const Micros interval = random.Between(1000, 4000);
-    Limiter limiter(VaryingMax(interval, true, Algorithm::kSlidingWindowLog));
-    const auto kept = static_cast<std::uint64_t>(random.Between(1001, 1900));
-    std::vector<Micros> actions;
-    for (Micros now = 0; actions.size() < 4 * kept; now += random.Between(0, 3)) {
-      const bool grows = actions.size() < kept;
-      const auto max = static_cast<std::uint64_t>(random.Between(1, kAlwaysKept));
-      limiter.store->SetMax(grows ? 5000 : max, true);
+    Limiter limiter(WithLimitsOfCalls(interval, true, Algorithm::kSlidingWindowLog));
+    const auto grown = static_cast<std::uint64_t>(random.Between(1001, 1900));
+    std::vector<Micros> kept;
+    Micros now = 0;
+    for (std::uint64_t step = 0; step < 4 * grown; ++step, now += random.Between(0, 3)) {
+      const auto max = static_cast<std::uint64_t>(step < grown ? 5000 : random.Between(1, 1000));
+      UseLimit(limiter, max);
       const Decision decision = limiter.Attempt(1, now);
-      actions.push_back(now);
-      if (grows) continue;
-      const auto first = std::upper_bound(actions.begin(), actions.end(), now - interval);
-      const auto inside = static_cast<std::uint64_t>(actions.end() - first);
-      const std::uint64_t used = std::min(inside, max);
-      ASSERT_EQ(decision.verdict.allowed(), inside <= max);
+      if (!kept.empty())
+        std::erase_if(kept,
+                      [last = kept.back(), interval](Micros at) { return last - at >= interval; });
+      const std::size_t capacity = std::max<std::size_t>(max, kept.size());
+      const auto inside = static_cast<std::uint64_t>(
+          kept.end() - std::upper_bound(kept.begin(), kept.end(), now - interval));
+      ASSERT_EQ(decision.verdict.allowed(), inside < max);
+      kept.push_back(now);
+      if (kept.size() > capacity) kept.erase(kept.begin());
+      const std::uint64_t used =
+          std::min(static_cast<std::uint64_t>(
+                       kept.end() - std::upper_bound(kept.begin(), kept.end(), now - interval)),
+                   max);
       ASSERT_EQ(decision.windows[0].used, used);
-      ASSERT_EQ(decision.windows[0].reset_in, *(actions.end() - used) + interval - now);
+      ASSERT_EQ(decision.windows[0].reset_in, *(kept.end() - used) + interval - now);
     }
   }
+}
+
+// Kills: a ring that is taken for full because the log is, though larger limits have made it
+// larger.
+TEST(LimitsOfCalls, LeaveALogThatRefusesAsItDid) {
+  PolicyOptions policy{{{16, 2}}, 0, true};
+  policy.largest_limit = 1024;
+  Limiter limiter(policy);
+  EXPECT_TRUE(limiter.Allows(1, 119));
+  UseLimit(limiter, 6);
+  EXPECT_TRUE(limiter.Attempt(1, 204).verdict.allowed());
+  ASSERT_TRUE(limiter.store->UseLimits({}));
+  EXPECT_TRUE(limiter.Allows(1, 220));
+  EXPECT_TRUE(limiter.Allows(1, 222));
+  EXPECT_FALSE(limiter.Allows(1, 227));
+  EXPECT_FALSE(limiter.Allows(1, 228));
+}
+
+// Kills: a record that pushes out what the larger limit of a later call counts.
+TEST(LimitsOfCalls, CountWhatWasThereBeforeARecord) {
+  PolicyOptions policy{{{kHour, 4}}, 0, false};
+  policy.largest_limit = 1024;
+  Limiter limiter(policy);
+  UseLimit(limiter, 20);
+  for (Micros now = 0; now < 10; ++now) limiter.Attempt(1, now);
+  ASSERT_TRUE(limiter.store->UseLimits({}));
+  for (Micros now = 10; now < 20; ++now) {
+    const Decision usage = limiter.Decide(1, now, Recording::kRecord);
+    EXPECT_EQ(usage.windows[0].used, static_cast<std::uint64_t>(now) + 1);
+  }
+  EXPECT_FALSE(limiter.Allows(1, 20));
+  UseLimit(limiter, 20);
+  EXPECT_FALSE(limiter.Attempt(1, 20).verdict.allowed());
+}
+
+// Kills: ids that are moved to a store with room for larger limits, and cut to its own.
+TEST(LimitsOfCalls, MoveWhatIdsHaveToAStoreWithRoomForThem) {
+  PolicyOptions policy{{{kHour, 1}}, 0, false};
+  policy.largest_limit = 1024;
+  MemoryStoreOptions options;
+  auto store = CreateMemoryStore(Policy(policy), options);
+  std::array<WindowUse, 1> uses;
+  Decision decision;
+  decision.windows = uses;
+  const Identity id{.low = 1, .high = 0, .kind = 1};
+  ASSERT_TRUE(store->UseLimits(std::array<std::uint64_t, 1>{3}));
+  for (int i = 0; i < 3; ++i) store->Decide(id, i, 1, Recording::kAttempt, decision);
+  ASSERT_FALSE(store->UseLimits(std::array<std::uint64_t, 1>{2000}));
+  store->UseLimits({});
+  policy.largest_limit = 1 << 20;
+  store = WithLimits(*store, policy, options, 3);
+  store->Decide(id, 3, 0, Recording::kNothing, decision);
+  EXPECT_EQ(uses[0].used, 3u);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -90,7 +91,7 @@ TEST_P(Portable, DecidesAsTheStoreInMemoryDoes) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const PolicyOptions policy = PolicyFor(random, GetParam());
-    const auto smallest_max = static_cast<std::int64_t>(Policy(policy).smallest_max());
+    const std::int64_t smallest_max = testing::SmallestMax(policy);
     testing::Limiter memory(policy);
     Carrier carrier(policy);
     struct Made {
@@ -177,17 +178,18 @@ TEST_P(Portable, LivesAsLongAsItCanMatter) {
   EXPECT_FALSE(carrier.Attempt(lifetime - 61 * kSecond).verdict.allowed());
 }
 
-TEST_P(Portable, IsJudgedByTheMaxOfTheMoment) {
-  if (GetParam() == Algorithm::kGcra) return;  // it has no such limiter
+// Kills: limits of a call that stay for the next one; a log that is cut to them.
+TEST_P(Portable, IsJudgedByTheLimitsOfTheCall) {
   PolicyOptions policy{{{kSecond, 1}}, 0, false, GetParam(), {}};
-  policy.sets_max = true;
+  policy.largest_limit = 1024;
   testing::Limiter memory(policy);
   Carrier carrier(policy);
   Random random(1);
   for (Micros now = 0; now < 100 * kSecond; now += random.Between(0, kSecond / 2)) {
-    const auto max = static_cast<std::uint64_t>(random.Between(1, 9));
-    carrier.limiter().SetMax(max, true);
-    memory.store->SetMax(max, true);
+    const std::vector<std::uint64_t> limits(random.Chance(30) ? 0 : 1,
+                                            static_cast<std::uint64_t>(random.Between(0, 9)));
+    carrier.limiter().UseLimits(limits);
+    ASSERT_TRUE(memory.store->UseLimits(limits));
     ASSERT_EQ(AnswerOf(carrier.Attempt(now)), AnswerOf(memory.Attempt(1, now)));
     ASSERT_LE(carrier.state.size(), 24 + 100 * sizeof(std::uint32_t));
   }
@@ -284,55 +286,130 @@ TEST(PortableState, CountsStayUnderOtherLimits) {
   }
 }
 
-// Kills: arrival times in the units of other limits, or that begin anew.
-TEST(PortableState, ArrivalTimesStayUnderOtherLimits) {
+// Kills: arrival times in the units of other limits; a rate of the limits before; counts that begin
+// anew.
+TEST(PortableState, BucketsKeepTheirCountUnderOtherLimits) {
   for (const Micros gap : {Micros{0}, Micros{1}}) {
     Carrier before({{{kHour, 2}}, gap, false, Algorithm::kGcra, {}});
     before.Attempt(0);
-    for (const std::uint64_t max : {2u, 4u, 4000u}) {
+    for (const std::uint64_t max : {1u, 2u, 4u, 4000u}) {
+      const Micros emission = kHour / static_cast<Micros>(max);
       Carrier other({{{kHour, max}}, gap, false, Algorithm::kGcra, {}});
       other.state = before.state;
-      EXPECT_EQ(other.Peek(0, 0).windows[0].used, max / 2);
-      EXPECT_EQ(other.Peek(0, 0).windows[0].reset_in, kHour / static_cast<Micros>(max));
-      EXPECT_EQ(other.Peek(kHour / 2, 0).windows[0].used, 0u);
+      EXPECT_EQ(other.Peek(0, 0).windows[0].used, 1u);
+      EXPECT_EQ(other.Peek(0, 0).windows[0].reset_in, emission);
+      EXPECT_EQ(other.Peek(emission - 1, 0).windows[0].used, 1u);
+      EXPECT_EQ(other.Peek(emission, 0).windows[0].used, 0u);
     }
   }
 }
 
-// Kills: a number of which half is lost; a state of earlier releases that begins anew.
+// Kills: a number of which half is lost.
 TEST(PortableState, NumbersOfMoreThan32BitsComeAndGoWithLimits) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
   constexpr Micros kInterval = Micros{1} << 43;  // one leaks in 8 us
-  for (const Micros gap : {Micros{0}, Micros{1}}) {
-    SCOPED_TRACE(gap);
-    const auto bucket = [&](std::uint64_t max) {
-      return Carrier({{{kInterval, max}}, gap, false, Algorithm::kGcra, {}});
-    };
-    Carrier large = bucket(kMax);
-    const Decision first = large.Attempt(0, kMax / 4);
-    const Decision second = large.Attempt(1, kMax / 4);
-    ASSERT_TRUE(large.Refund(first, 1, kMax / 4));
-    ASSERT_TRUE(large.Refund(second, 1, kMax / 4));
-    EXPECT_EQ(large.Peek(1, 0).windows[0].used, 0u);
+  const auto bucket = [&](std::uint64_t max) {
+    return Carrier({{{kInterval, max}}, 0, false, Algorithm::kGcra, {}});
+  };
+  Carrier large = bucket(kMax);
+  const Decision first = large.Attempt(0, kMax / 4);
+  const Decision second = large.Attempt(1, kMax / 4);
+  ASSERT_TRUE(large.Refund(first, 1, kMax / 4));
+  ASSERT_TRUE(large.Refund(second, 1, kMax / 4));
+  EXPECT_EQ(large.Peek(1, 0).windows[0].used, 0u);
 
-    large.Attempt(2, kMax / 2);
-    Carrier small = bucket(4);
-    small.state = large.state;
-    EXPECT_EQ(small.Peek(3, 0).windows[0].used, 2u);
-    EXPECT_TRUE(small.Refund(small.Attempt(4), 4));
-    EXPECT_LT(small.state.size(), large.state.size());
-    large.state = small.state;
-    EXPECT_EQ(large.Peek(4, 0).windows[0].used, kMax / 2);
+  large.Attempt(2, kMax / 2);
+  Carrier small = bucket(4);
+  small.state = large.state;
+  EXPECT_GT(small.Peek(3, 0).windows[0].used, 4u) << "as many as there is time for";
+  EXPECT_FALSE(small.Attempt(4).verdict.allowed());
+  large.state = small.state;
+  EXPECT_TRUE(large.Refund(large.Attempt(5, 5), 6, 5));
+  EXPECT_EQ(large.Peek(6, 0).windows[0].used, kMax / 2);
+}
 
-    // Earlier releases wrote no high word.
-    large.Attempt(5);
-    const std::size_t after = sizeof(Window);
-    const auto end = large.state.end() - static_cast<std::ptrdiff_t>(after);
-    large.state.erase(end - 4, end);
-    EXPECT_EQ(large.Peek(5, 0).windows[0].used, kMax / 2 + 1);
-    EXPECT_TRUE(large.Refund(large.Attempt(6, 5), 6, 5));
-    EXPECT_EQ(large.Peek(6, 0).windows[0].used, kMax / 2 + 1);
+// Kills: a state that a refusal brings under the limits of its call, because it starts a block.
+TEST(PortableState, ARefusalThatStartsABlockLeavesTheLimitsOfTheBucket) {
+  PolicyOptions policy{{{160, 1}}, 0, false, Algorithm::kGcra, {570}};
+  policy.largest_limit = 10;
+  testing::Limiter memory(policy);
+  Carrier carrier(policy);
+  const std::vector<std::uint64_t> seven{7};
+  memory.store->UseLimits(seven);
+  carrier.limiter().UseLimits(seven);
+  const Decision in_memory = memory.Attempt(1, 114);
+  const Decision carried = carrier.Attempt(114);
+  memory.store->UseLimits({});
+  carrier.limiter().UseLimits({});
+  EXPECT_FALSE(memory.Attempt(1, 204).verdict.allowed());
+  EXPECT_FALSE(carrier.Attempt(204).verdict.allowed());
+  EXPECT_FALSE(memory.Refund(1, in_memory, 1, 204)) << "it has leaked under seven";
+  EXPECT_FALSE(carrier.Refund(carried, 204));
+}
+
+/// The bytes of numbers, one behind the other.
+template <class... Numbers>
+std::vector<std::byte> BytesOf(Numbers... numbers) {
+  std::vector<std::byte> bytes;
+  const auto add = [&](auto number) {
+    const auto* const from = reinterpret_cast<const std::byte*>(&number);
+    bytes.insert(bytes.end(), from, from + sizeof number);
+  };
+  (add(numbers), ...);
+  return bytes;
+}
+
+// Kills: states of earlier releases that begin anew, in each of their forms.
+TEST(PortableState, BucketsOfEarlierReleasesAreRead) {
+  constexpr std::uint32_t kHead = 0x0301;  // version 1, gcra
+  const Micros arrival = 3 * kHour;        // in halves of a us: 1.5 hours
+  const auto window = BytesOf(kHour, std::uint64_t{2});
+  auto single = BytesOf(kHead, 7u, 0u, 0u, arrival, 3u);
+  auto general = BytesOf(kHead, 7u, 0u, 0u, kHour * 3 / 2, Micros{0}, 3u, arrival);
+  for (std::vector<std::byte>* const state : {&single, &general}) {
+    for (const bool has_high_word : {false, true}) {
+      Carrier carrier({{{kHour, 2}}, 0, false, Algorithm::kGcra, {}});
+      carrier.state = *state;
+      if (has_high_word) carrier.state.insert(carrier.state.end(), 4, std::byte{0});
+      carrier.state.insert(carrier.state.end(), window.begin(), window.end());
+      EXPECT_EQ(carrier.Peek(kHour / 2, 0).windows[0].used, 2u);
+      EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
+      EXPECT_FALSE(carrier.Attempt(kHour / 2).verdict.allowed());
+      const Decision decision = carrier.Attempt(kHour);
+      EXPECT_TRUE(decision.verdict.allowed());
+      EXPECT_EQ(decision.windows[0].used, 2u);
+      EXPECT_TRUE(carrier.Refund(decision, kHour));
+      EXPECT_EQ(carrier.Peek(kHour, 0).windows[0].used, 1u);
+    }
   }
+}
+
+// Kills: counts that end where three bytes do.
+TEST(PortableState, CountsOfRecordsTakeTheBytesThatTheyNeed) {
+  for (const Algorithm algorithm : {Algorithm::kSlidingWindowCounter, Algorithm::kFixedWindow}) {
+    Carrier carrier({{{kHour, 5}}, 0, false, algorithm, {}});
+    carrier.Attempt(0);
+    const std::size_t bytes = carrier.state.size();
+    Decision decision;
+    std::array<WindowUse, 1> uses;
+    decision.windows = uses;
+    std::vector<std::byte> out;
+    carrier.limiter().Decide(carrier.state, 0, 2'000'000'000, Recording::kRecord, 1, decision, out);
+    EXPECT_EQ(uses[0].used, 2'000'000'001u);
+    EXPECT_GT(out.size(), bytes);
+    carrier.state = out;
+    EXPECT_EQ(carrier.Peek(1, 0).windows[0].used, 2'000'000'001u);
+  }
+}
+
+// Kills: a form that earlier releases would take for one of theirs, and overwrite.
+TEST(PortableState, WhatEarlierReleasesCannotReadHasAnotherVersion) {
+  Carrier bucket({{{kHour, 2}}, 0, false, Algorithm::kGcra, {}});
+  bucket.Attempt(0);
+  EXPECT_EQ(bucket.state[0], std::byte{2});
+  Carrier counts({{{kHour, 2}}, 0, false, Algorithm::kFixedWindow, {}});
+  counts.Attempt(0);
+  EXPECT_EQ(counts.state[0], std::byte{1});
 }
 
 TEST(PortableState, AnotherAlgorithmBeginsAnew) {

@@ -217,13 +217,13 @@ describe('a cost that can never pass', () => {
     ]);
   });
 
-  // Kills: a count above the limit, and room below 0.
+  // Kills: what is left of another limit, and room below 0.
   test('is shown by the limit of the request', async () => {
     const { ask } = appOf({ limit: (req) => (costOf(req) === 7 ? 10 : 3), cost: costOf });
     const answers = await inTurn([7, 4], ask);
     expect(answers.map(summaryOf)).toEqual([
       [200, 7, 3, undefined],
-      [429, 3, 0, undefined],
+      [429, 7, 0, undefined],
     ]);
   });
 

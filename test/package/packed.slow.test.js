@@ -13,7 +13,7 @@ const MODULES = path.join(ROOT, 'node_modules');
 const MEGABYTE = 1_000_000;
 
 /** What `require` may load, so that it stays quick: a limiter in memory, and node-gyp-build. */
-const MOST_MODULES = 30;
+const MOST_MODULES = 36;
 
 // On Windows PATH cannot be emptied by links, and npm is found elsewhere.
 const describeHere = process.platform === 'win32' ? describe.skip : describe;
@@ -72,8 +72,8 @@ describeHere('with a binary for this machine', () => {
   });
   afterAll(() => ofCopy.removeFolders());
 
-  test('holds what it needs, sources included, nothing of tests or builds, in 3 MB', () => {
-    expect(fs.statSync(tarball.file).size).toBeLessThan(3 * MEGABYTE);
+  test('holds what it needs, sources included, nothing of tests or builds, in 3.3 MB', () => {
+    expect(fs.statSync(tarball.file).size).toBeLessThan(3.3 * MEGABYTE);
     const folders = new Set(tarball.contents.map((name) => name.split('/')[0]));
     expect([...folders].sort()).toEqual([
       ...['ARCHITECTURE.md', 'CHANGELOG.md', 'CMakeLists.txt', 'CONTRIBUTING.md', 'LICENSE'],

@@ -1,12 +1,12 @@
-// Every way to connect to Redis: clearing, messages, a maximum for each attempt, shared counts.
+// Every way to connect to Redis: clearing, messages, limits of each call, shared counts.
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
 const { Registry } = require('prom-client');
 const RateLimiter = require('../..');
-const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/base/internal-methods');
 const { registerMetrics } = require('../../lib/adapters/metrics');
-const { EACH_CLIENT, ONE_CLIENT, openings } = require('../support/redis-clients');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
+const { EACH_CLIENT, ONE_CLIENT, openings, scriptRuns } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
 const { patient } = require('../support/tiers');
@@ -122,54 +122,54 @@ describe('clients', () => {
 
   // The clients of users share one backend.
   const BACKENDS = [...new Set([ONE_CLIENT, 'node-redis 6'])];
-  describe.each(BACKENDS)('%s with a maximum of its own for each attempt', (client) => {
-    const within = (options) =>
-      limiterOver(client, { interval: HOUR, maxInInterval: 1, [SETS_MAX]: true, ...options });
+  describe.each(BACKENDS)('%s with limits of each call', (client) => {
+    const make = (options) => limiterOver(client, { interval: HOUR, maxInInterval: 1, ...options });
 
-    const counting = ['sliding-window-log', 'sliding-window-counter', 'fixed-window'];
-    test.each(
-      counting.flatMap((algorithm) => [false, true].map((counted) => [algorithm, counted])),
-    )('%s, countBlocked %s: the same as in memory', async (algorithm, countBlocked) => {
+    test.each(ALGORITHMS)('%s: the same as in memory', async (algorithm) => {
       const random = randomFrom(11);
       const time = handClock(START_MS);
-      const options = {
-        ...{ algorithm, countBlocked, clock: time.clock, interval: HOUR, blockFor: 180_000 },
-        ...{ maxInInterval: 1, [SETS_MAX]: true },
-      };
-      const [limiter, memory] = [within(options), RateLimiter(options)];
+      const policy = { algorithm, clock: time.clock, interval: HOUR, maxInInterval: 20 };
+      const options = { ...policy, blockFor: 180_000, countBlocked: algorithm !== 'gcra' };
+      const [limiter, memory] = [make(options), RateLimiter(options)];
       for (let step = 0; step < 150; step++) {
         time.advance(3600 * random.between(0, 400));
-        const how = random.chance(20) ? PEEK_WITHIN : ATTEMPT_WITHIN;
-        const max = random.chance(5) ? 2 ** 40 : random.between(1, 8);
-        expect(await limiter[how]('a', max)).toEqual(memory[how]('a', max));
+        const how = random.chance(20) ? 'peek' : 'attempt';
+        const limits = random.chance(5) ? 2 ** 40 : random.between(0, 8);
+        const cost = random.between(1, 3);
+        const expected = memory[how]('a', { limits, cost });
+        expect(await limiter[how]('a', { limits, cost })).toEqual(expected);
       }
     });
 
+    // Kills: a log that is cut to a lower limit, where it is short and where it is a ring.
     test('a low limit forgets nothing that a high one has allowed', async () => {
       const common = { clock: handClock(0).clock, namespace: newNamespace(), countBlocked: true };
-      const [limiter, other] = [within(common), within(common)];
-      for (const max of [100, 400]) {
-        await Promise.all(Array.from({ length: max }, () => limiter[ATTEMPT_WITHIN]('a', max)));
+      const [limiter, other] = [make(common), make(common)];
+      for (const limits of [100, 400]) {
+        await Promise.all(Array.from({ length: limits }, () => limiter.attempt('a', { limits })));
         for (let i = 0; i < 3; i++) {
-          expect((await other[ATTEMPT_WITHIN]('a', 5)).allowed).toBe(false);
-          expect((await limiter[ATTEMPT_WITHIN]('a', max)).allowed).toBe(false);
+          expect((await other.attempt('a', { limits: 5 })).allowed).toBe(false);
+          expect((await limiter.attempt('a', { limits })).allowed).toBe(false);
         }
       }
     });
 
-    test('a log under small limits grows to a thousand actions at most', async () => {
+    // Kills: a log that counted refusals make longer than the limits need.
+    test('a log under small limits stays small', async () => {
       const namespace = newNamespace();
-      const limiter = within({ namespace, countBlocked: true });
-      await limiter[ATTEMPT_WITHIN]('admin', Number.MAX_SAFE_INTEGER);
-      await Promise.all(Array.from({ length: 1500 }, () => limiter[ATTEMPT_WITHIN]('a', 5)));
-      const bytes = await server.command('STRLEN', `${namespace}{a}`);
-      expect(bytes).toBeLessThan(18 + 12 + 4 * 1000);
+      const limiter = make({ namespace, countBlocked: true, maxInInterval: 3 });
+      const calls = Array.from({ length: 500 }, () => limiter.attempt('a', { limits: 5 }));
+      await Promise.all(calls);
+      expect(await server.command('STRLEN', `${namespace}{a}`)).toBe(17 + 4 * 4);
     });
 
-    test('calls at once are each judged by their own', async () => {
-      const limiter = within();
+    test('calls at once are each judged by their own, in one run', async () => {
+      const limiter = make();
+      await limiter.attempt('b'); // so that the server has the script
       const maxima = [2, 1, 3, 2, 9];
-      const decisions = await Promise.all(maxima.map((max) => limiter[ATTEMPT_WITHIN]('a', max)));
+      const runs = await scriptRuns(server);
+      const decisions = await Promise.all(maxima.map((limits) => limiter.attempt('a', { limits })));
+      expect((await scriptRuns(server)) - runs).toBe(1);
       expect(decisions.map(({ allowed }) => allowed)).toEqual([true, false, true, false, true]);
       expect(decisions.map(({ limits }) => limits[0].maxInInterval)).toEqual(maxima);
     });

@@ -7,7 +7,6 @@ const { performance } = require('node:perf_hooks');
 const { createClient } = require('redis');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/options/algorithms');
-const { ATTEMPT_WITHIN, SETS_MAX } = require('../../lib/base/internal-methods');
 const { expectEqual, waitUntil } = require('../support/outcome');
 const { nativeLimiter, openings, scriptRuns } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
@@ -191,15 +190,17 @@ test('a callback gets a whole answer', async () => {
   expect(limiter.stats().localRefusals).toBe(1);
 });
 
-test('a refusal says nothing of another cost or another maximum', async () => {
+test('a refusal says nothing of another cost, or of a call with terms of its own', async () => {
   const limiter = make({ maxInInterval: 3 });
   await limiter('a');
   expect((await limiter.attempt('a', { cost: 3 })).allowed).toBe(false);
   expect((await limiter.attempt('a', { cost: 2 })).allowed).toBe(true);
-  const within = make({ [SETS_MAX]: true });
   const allowed = [];
-  for (const max of [1, 1, 1, 2]) allowed.push((await within[ATTEMPT_WITHIN]('a', max)).allowed);
-  expect(allowed).toEqual([true, false, false, true]);
+  for (const limits of [3, 3, undefined, 4, undefined]) {
+    allowed.push((await limiter.attempt('a', { limits })).allowed);
+  }
+  expect(allowed).toEqual([false, false, false, true, false]);
+  expect(limiter.stats().localRefusals).toBe(0);
 });
 
 describe('a refusal is forgotten', () => {

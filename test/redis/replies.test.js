@@ -27,7 +27,7 @@ describe('replies that make no sense', () => {
 
   const wrong = [
     ...['+OK\r\n', '$-1\r\n', ':0\r\n', '*0\r\n', '*1\r\n$1\r\nx\r\n', '*1\r\n$-1\r\n'],
-    ...['*1\r\n$0\r\n\r\n', '*1\r\n$1\r\n \r\n', '*2\r\n:0\r\n:0\r\n', '*1\r\n:-2\r\n'],
+    ...['*1\r\n$0\r\n\r\n', '*1\r\n$1\r\n \r\n', '*2\r\n:0\r\n:0\r\n', '*1\r\n:-3\r\n'],
     '*1\r\n*1\r\n:0\r\n',
   ];
 

@@ -55,8 +55,8 @@ describe('the state of an id', () => {
 
   /** Allocators round up differently: with that of Redis itself 64 bytes for an integer, 88 up to 20. */
   test.each([
-    ['gcra', 'by the clock of the server', '', '-1234567890123456789'],
-    ['gcra', 'by a given one', START_US, 'x'.repeat(18)],
+    ['gcra', 'by the clock of the server', '', 'x'.repeat(40)],
+    ['gcra', 'by a given one', START_US, 'x'.repeat(40)],
     ['fixed-window', 'by the clock of the server', '', '-1234567890123456789'],
     ['fixed-window', 'by a given one', START_US, 'x'.repeat(20)],
     ['sliding-window-counter', 'by the clock of the server', '', 'x'.repeat(19)],
@@ -81,20 +81,6 @@ describe('the state of an id', () => {
       expect(await lengthOf()).toBe(text.length);
       expect(await script.redis.memory('USAGE', KEY)).toBe(most);
     }
-  });
-
-  test('of gcra takes more of it from where an older action is taken back until all has leaked', async () => {
-    const policy = policyOf('gcra', window(MINUTE, 5));
-    const first = await attempt(policy);
-    const last = await attempt(policy);
-    expect(await lengthOf()).toBe(20);
-    expect(await refund(policy, first)).toBe(1);
-    expect(await lengthOf()).toBe(18);
-    const bytes = await bytesOf();
-    bytes.writeBigInt64LE(bytes.readBigInt64LE(5) - BigInt(2 * MINUTE), 5);
-    await script.redis.set(KEY, bytes);
-    expect([(await attempt(policy))[7], await lengthOf()]).toEqual([1, 20]);
-    expect(await refund(policy, last)).toBe(0);
   });
 
   test('of fixed-window is an integer in the next window too, and bytes above 999 actions', async () => {
@@ -136,7 +122,7 @@ describe('the state of an id', () => {
       expect((await attempt(policy))[0]).toBe(1);
       expect((await attempt(policy, now))[0]).toBe(1);
       for (const each of [first, second, third]) expect(await refund(policy, each, now)).toBe(1);
-      expect(await usedOf(policy, now)).toBe(1);
+      expect(await usedOf(policy, now + 1)).toBe(1);
     },
   );
 

@@ -139,7 +139,7 @@ function randomPolicyOf(random, algorithm, { scale = 1, crowd = 1, simple = fals
 async function runTraces(algorithm, kind, changes) {
   for (let seed = 1; seed <= TRACES; seed++) {
     const random = randomFrom(seed);
-    const policy = { ...randomPolicyOf(random, algorithm, kind), ...changes };
+    const policy = { ...randomPolicyOf(random, algorithm, kind), countsInFull: true, ...changes };
     const { isByServer: byServer } = changes;
     const start = kind.start ?? START_US;
     const options = { policy, steps: STEPS, ids: IDS, kinds: SCRIPT_KINDS, start, byServer };

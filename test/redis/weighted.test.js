@@ -195,7 +195,7 @@ describe('the scripts with costs', () => {
   function run(policy, key, operation, { isFull = true, now, cost, receipt = [] }) {
     const { limits, minDifference, blockFor, countBlocked, sha1 } = policy;
     const numbers = [
-      ...[countBlocked ? 1 : 0, minDifference, 0, blockFor.length],
+      ...[countBlocked ? 1 : 0, minDifference, 0, limits.length, blockFor.length],
       ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
       ...blockFor,
     ];

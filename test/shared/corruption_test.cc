@@ -143,8 +143,7 @@ class User {
 
   void Act(Random& random, Micros now) {
     const Identity id = Id(random.Between(0, 39));
-    const auto cost = static_cast<std::uint64_t>(
-        random.Between(1, static_cast<std::int64_t>(Policy(policy_).smallest_max())));
+    const auto cost = static_cast<std::uint64_t>(random.Between(1, SmallestMax(policy_)));
     Decision decision;
     decision.windows = uses_;
     const std::int64_t kind = random.Between(0, 11);

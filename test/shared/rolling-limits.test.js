@@ -157,10 +157,27 @@ describe('what does not fit', () => {
     expect(limiter.attempt('a', { cost: 900 }).allowed).toBe(true);
   });
 
-  test('with gcra, only the same limits do', () => {
-    expect(pairError({ algorithm: 'gcra' }, { algorithm: 'gcra' })).toBe(undefined);
-    const error = pairError({ algorithm: 'gcra' }, { algorithm: 'gcra', maxInInterval: 101 });
+  // Kills: arrival times in the units of other limits.
+  test('with gcra, all limits and intervals do, and what was counted stays', () => {
+    const shared = { name: newName(), maxKeys: 10 };
+    const limiter = (limits) => RateLimiter({ ...LIMITS, ...limits, algorithm: 'gcra', shared });
+    const many = limiter({});
+    const few = limiter({ interval: 3_600_000, maxInInterval: 10 });
+    many.attempt('a', { cost: 4 });
+    expect(few.usage('a').limits).toMatchObject([{ used: 4, remaining: 6 }]);
+    few.attempt('a', { cost: 2 });
+    expect(many.usage('a').limits).toMatchObject([{ used: 6 }]);
+  });
+
+  // Kills: a limit of a call that is cut to the room of the records.
+  test('a limit of a call above the room is an error that names room, and nothing is counted', () => {
+    const limiter = RateLimiter({ ...LIMITS, shared: { name: newName(), maxKeys: 10 } });
+    expect(limiter.attempt('a', { limits: 128, cost: 128 }).allowed).toBe(true);
+    const error = catchError(() => limiter.attempt('b', { limits: 129 }));
     expect(error).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+    expect(error.message).toContain('room: 129');
+    expect(limiter.usage('b').used).toBe(0);
+    expect(limiter('b')).toBe(0);
   });
 
   test.each([

@@ -86,7 +86,15 @@ describe('two limiters of one name', () => {
     one('b');
     other('a');
     const bytes = expect.any(Number);
-    expect(one.stats()).toEqual({ keys: 2, allowed: 2, blocked: 0, evicted: 0, errors: 0, bytes });
+    expect(one.stats()).toEqual({
+      keys: 2,
+      allowed: 2,
+      blocked: 0,
+      evicted: 0,
+      errors: 0,
+      recorded: 0,
+      bytes,
+    });
     expect(other.stats()).toEqual({ ...one.stats(), allowed: 0, blocked: 1 });
   });
 });

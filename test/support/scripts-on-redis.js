@@ -28,18 +28,22 @@ const windows = (...pairs) => ({
 });
 const window = (interval, maxInInterval) => windows([interval, maxInInterval]);
 
-/** The numbers of one group. `detail` is 'brief' or 'full', [moment, generation] of a refund, or [us] of a block. */
+/**
+ * The numbers of one group. `detail` is 'brief' or 'full', [moment, generation] of a refund, or [us] of a block. A policy
+ * may have `keep` and the numbers `around` a time, as in frame.lua.
+ */
 function numbersOf(policy, operation, detail, now, cost) {
-  const { countBlocked, minDifference, blockFor, limits } = policy;
+  const { countBlocked, minDifference, blockFor, limits, keep = 0, around = [] } = policy;
   const isRefund = operation === 'refund';
   const more = Array.isArray(detail) ? detail : [];
   const number = isRefund ? OPERATIONS.SETTLE : OPERATIONS[operation.toUpperCase()];
   const time = now === '' ? undefined : now;
   return [
     ...callNumbers(number, detail === 'full', time, cost, ...more),
-    ...[countBlocked ? 1 : 0, minDifference, 0, blockFor.length],
+    ...[countBlocked ? 1 : 0, minDifference, keep, limits.length, blockFor.length],
     ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
     ...blockFor,
+    ...around,
   ];
 }
 

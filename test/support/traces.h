@@ -28,6 +28,11 @@ class Random {
   std::mt19937_64 engine_;
 };
 
+/// The largest cost that can be allowed.
+inline std::int64_t SmallestMax(const PolicyOptions& policy) {
+  return static_cast<std::int64_t>(std::ranges::min(policy.windows, {}, &Window::max).max);
+}
+
 /// Small intervals and counts, so that boundaries and ties are hit all the time.
 inline PolicyOptions RandomPolicy(Random& random, bool count_blocked,
                                   std::int64_t largest_max = 8) {

@@ -179,6 +179,41 @@ expectError(limiter.block('id'));
 expectError(limiter.block('id', '5'));
 expectError(limiter.block({}, 5));
 
+// Calendar windows
+const DAY = { calendar: 'day', limit: 5 } as const;
+RateLimiter({ algorithm: 'fixed-window', limits: [{ ...DAY, timeZone: 'Europe/Berlin' }, GOOD] });
+RateLimiter({ limits: [{ calendar: 'month', maxInInterval: 5, startsOn: 17, name: 'calls' }] });
+RateLimiter({ limits: [{ ...DAY, calendar: 'year', startsOn: '02-29', minDifference: 1 }] });
+RateLimiter({ limits: [{ ...DAY, interval: undefined, timeZone: undefined }] });
+limiter.setLimits([{ calendar: 'week', limit: 5, startsOn: 7 }]);
+expectError(RateLimiter({ limits: [{ ...DAY, calendar: 'fortnight' }] }));
+expectError(RateLimiter({ limits: [{ ...DAY, interval: 5 }] }));
+expectError(RateLimiter({ limits: [{ ...DAY, startsOn: 5 }] }));
+expectError(RateLimiter({ limits: [{ ...DAY, calendar: 'month', startsOn: '01-01' }] }));
+expectError(RateLimiter({ limits: [{ ...DAY, calendar: 'year', startsOn: 1 }] }));
+expectError(RateLimiter({ limits: [{ ...GOOD, timeZone: 'UTC' }] }));
+expectError(RateLimiter({ ...DAY, maxInInterval: 5, algorithm: 'fixed-window' }));
+
+// Limits and calendars of a call, and what has already happened
+const TERMS = {
+  limits: { calls: 5, bytes: 0 },
+  calendar: { timeZone: 'UTC', startsOn: 5 },
+} as const;
+expectType<Decision>(limiter.attempt('id', { cost: 2, limits: 5 }));
+expectType<Decision>(limiter.peek('id', TERMS));
+expectType<RateLimiter.Usage>(limiter.usage('id', TERMS));
+expectType<Promise<Decision>>(limiter.wait('id', { ...TERMS, priority: 1 }));
+RateLimiter.attemptAll([{ limiter, ...TERMS }]);
+expectType<RateLimiter.Usage>(limiter.record());
+expectType<RateLimiter.Usage>(limiter.record('id', { cost: { calls: 5 }, calendar: {} }));
+expectError(limiter.attempt('id', { limits: '5' }));
+expectError(limiter.attempt('id', { limits: { calls: undefined } }));
+expectError(limiter.attempt('id', { calendar: { calendar: 'day' } }));
+expectError(limiter.usage('id', { cost: 5 }));
+expectError(limiter.record('id', { limits: 5 }));
+expectError(limiter.attemptMany(['id'], { limits: 5 }));
+expectError(limiter('id', { limits: 5 }));
+
 // Costs by name of a limit
 const COSTS = { requests: 1, tokens: 4000 } as const;
 expectAssignable<RateLimiter.Cost>(COSTS);
@@ -202,8 +237,10 @@ expectType<number>(decision.resetIn);
 expectType<null | 'count' | 'minDifference' | 'block'>(decision.blockedBy);
 expectType<readonly WindowState[]>(decision.limits);
 type Numbers<Names extends string> = { [name in Names]: number };
-const { name: _, ...numbers } = decision.limits[0] as WindowState;
-expectType<Numbers<'interval' | 'maxInInterval' | 'used' | 'remaining' | 'resetIn'>>(numbers);
+const window = decision.limits[0] as WindowState;
+expectType<number>(window.maxInInterval + window.used + window.remaining + window.resetIn);
+if (window.calendar === undefined) expectType<number>(window.interval);
+else expectType<'hour' | 'day' | 'week' | 'month' | 'year'>(window.calendar);
 expectError(decision.limits.push());
 expectError(decision.timeLeft++);
 expectError(decision.then);
@@ -214,7 +251,7 @@ expectType<{
   millisecondsUntilAllowed: number;
   actionsRemaining: number;
 }>({ ...({} as LimitInfo) });
-expectType<Numbers<'keys' | 'allowed' | 'blocked' | 'evicted' | 'errors' | 'bytes'>>({
+expectType<Numbers<'keys' | 'allowed' | 'blocked' | 'recorded' | 'evicted' | 'errors' | 'bytes'>>({
   ...limiter.stats(),
 });
 

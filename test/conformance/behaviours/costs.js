@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../../..');
-const { ATTEMPT_WITHIN } = require('../../../lib/base/internal-methods');
+const { ATTEMPT_OR_REFUSE } = require('../../../lib/base/internal-methods');
 
 const REQUESTS = { name: 'requests', interval: 60_000, maxInInterval: 5 };
 const TOKENS = { name: 'tokens', interval: 600_000, maxInInterval: 3000 };
@@ -62,7 +62,7 @@ module.exports = {
       [{ interval: 60_000, maxInInterval: 5, minDifference: 10 }, 2, 6],
     ]) {
       const limiter = make({ ...policy, blockFor: 5000 });
-      const attempt = (cost) => limiter[ATTEMPT_WITHIN]('a', undefined, { cost });
+      const attempt = (cost) => limiter[ATTEMPT_OR_REFUSE]('a', { cost });
       expect(await attempt(large)).toMatchObject({ ...never, actionsLeft: 5, resetIn: 0 });
       expect(await attempt(small)).toMatchObject({ allowed: true });
       const { resetIn, ...usage } = await limiter.usage('a');

@@ -1,0 +1,186 @@
+// Calendar windows, with a calendar whose windows have different lengths, against a brute force.
+#include "core/calendar_window.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/algorithms.h"
+#include "core/portable_limiter.h"
+#include "support/limiter.h"
+#include "support/traces.h"
+
+namespace rollgate {
+namespace {
+
+using testing::Random;
+
+constexpr Micros kLongestWindow = 40;
+
+/// Windows of 10, 20, 30 and 40 us, in turn.
+class Turns final : public Calendars {
+ public:
+  Span Find(std::size_t, Micros at) override {
+    ++asked;
+    constexpr std::array<Micros, 5> kStarts{0, 10, 30, 60, 100};
+    const Micros moved = at - shift;
+    const Micros round = moved / 100 - (moved % 100 < 0 ? 1 : 0);
+    for (std::size_t i = 0;; ++i) {
+      const Micros end = round * 100 + kStarts[i + 1];
+      if (moved < end) {
+        const auto ordinal = 4 * round + static_cast<std::int64_t>(i) + first_ordinal;
+        return {ordinal, round * 100 + kStarts[i] + shift, end + shift};
+      }
+    }
+  }
+
+  Micros shift = 0;  ///< of all boundaries
+  std::int64_t first_ordinal = 0;
+  int asked = 0;
+};
+
+PolicyOptions PolicyWith(Turns& calendar, std::uint64_t max) {
+  PolicyOptions policy{{{kLongestWindow, max, true}, {25, 3}}, 0, false, Algorithm::kFixedWindow};
+  policy.calendars = &calendar;
+  return policy;
+}
+
+// Kills: a window of the interval in place of the boundaries; counts of windows that are over.
+TEST(CalendarWindow, CountsWhatBoundariesEnclose) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    Turns calendar;
+    Turns truth;
+    const PolicyOptions policy = PolicyWith(calendar, 4);
+    testing::Limiter memory(policy);
+    const auto portable = PortableLimiter::Create(Policy(policy));
+    std::vector<std::byte> state;
+    std::vector<Micros> allowed;
+    Micros now = random.Between(-300, 300);
+    for (int step = 0; step < 100; ++step, now += random.Between(0, 9)) {
+      const Calendars::Span window = truth.Find(0, now);
+      const Micros aligned = now - ((now % 25) + 25) % 25;
+      std::uint64_t in_calendar = 0;
+      std::uint64_t in_interval = 0;
+      for (const Micros at : allowed) {
+        in_calendar += at >= window.start ? 1 : 0;
+        in_interval += at >= aligned ? 1 : 0;
+      }
+      const bool passes = in_calendar < 4 && in_interval < 3;
+      const Decision decision = memory.Attempt(1, now);
+      ASSERT_EQ(decision.verdict.allowed(), passes) << now;
+      ASSERT_EQ(decision.windows[0].used, in_calendar + (passes ? 1 : 0));
+      if (decision.windows[0].used > 0) {
+        ASSERT_EQ(decision.windows[0].reset_in, window.end - now);
+      }
+      if (!passes) {
+        const Micros until =
+            std::max(in_calendar < 4 ? now : window.end, in_interval < 3 ? now : aligned + 25);
+        ASSERT_EQ(decision.time_left, until - now);
+      }
+      if (passes) allowed.push_back(now);
+
+      std::array<WindowUse, 2> uses;
+      Decision carried;
+      carried.windows = uses;
+      std::vector<std::byte> out;
+      const auto outcome = portable->Decide(state, now, 1, Recording::kAttempt, 7, carried, out);
+      ASSERT_EQ(outcome == PortableLimiter::Outcome::kChanged, passes);
+      if (passes) state = out;
+      ASSERT_EQ(uses[0].used, decision.windows[0].used);
+      ASSERT_EQ(carried.time_left, decision.time_left);
+    }
+  }
+}
+
+// Kills: a question to the host in each check.
+TEST(CalendarWindow, AsksForBoundariesOncePerWindow) {
+  Turns calendar;
+  testing::Limiter limiter(PolicyWith(calendar, 1000));
+  for (int id = 0; id < 100; ++id) {
+    for (Micros now = 60; now < 100; ++now) limiter.Attempt(id, now);
+  }
+  EXPECT_EQ(calendar.asked, 1);
+}
+
+// Kills: a count that is lost, or kept for ever, where another host knows other boundaries.
+TEST(CalendarWindow, ABoundaryThatMovesLosesNoCount) {
+  for (const Micros shift : {-3, 3}) {
+    Turns here;
+    Turns there;
+    there.shift = shift;
+    PolicyOptions policy = PolicyWith(here, 2);
+    policy.windows.pop_back();
+    const auto first = PortableLimiter::Create(Policy(policy));
+    policy.calendars = &there;
+    const auto second = PortableLimiter::Create(Policy(policy));
+    std::vector<std::byte> state;
+    const auto allows = [&](PortableLimiter& limiter, Micros now) {
+      std::array<WindowUse, 1> uses;
+      Decision decision;
+      decision.windows = uses;
+      std::vector<std::byte> out;
+      limiter.Decide(state, now, 1, Recording::kAttempt, 7, decision, out);
+      if (decision.verdict.allowed()) state = out;
+      return decision.verdict.allowed();
+    };
+    EXPECT_TRUE(allows(*first, 70));
+    EXPECT_TRUE(allows(*second, 80));
+    // Until the later of both boundaries, the window is the same.
+    const Micros earlier = std::min<Micros>(100, 100 + shift);
+    const Micros later = std::max<Micros>(100, 100 + shift);
+    EXPECT_FALSE(allows(*first, earlier - 1));
+    EXPECT_FALSE(allows(*second, shift < 0 ? 99 : later - 1));
+    EXPECT_TRUE(allows(*second, later));
+    EXPECT_TRUE(allows(*first, later));
+    EXPECT_FALSE(allows(*first, later));
+  }
+}
+
+// Kills: another order in place of equal ordinals: a calendar with smaller ones would never end.
+TEST(CalendarWindow, OfACallEndsWhenItsOwnWindowDoes) {
+  Turns calendar;
+  testing::Limiter limiter(PolicyWith(calendar, 1));
+  EXPECT_TRUE(limiter.Attempt(1, 60).verdict.allowed());
+  calendar.are_of_call = true;
+  calendar.shift = 5;
+  calendar.first_ordinal = -1000;
+  EXPECT_FALSE(limiter.Attempt(1, 99).verdict.allowed());
+  EXPECT_TRUE(limiter.Attempt(1, 104).verdict.allowed());
+  EXPECT_EQ(limiter.Attempt(1, 104).time_left, 1);
+  EXPECT_TRUE(limiter.Attempt(1, 105).verdict.allowed());
+}
+
+// Kills: a time left until the end that the id has, at which the window of the call goes on.
+TEST(CalendarWindow, WaitsAsLongAsTheCalendarOfTheCallGoesOn) {
+  Turns calendar;
+  testing::Limiter limiter(PolicyWith(calendar, 1));
+  limiter.Attempt(1, 60);
+  EXPECT_EQ(limiter.Attempt(1, 90).time_left, 10);
+  calendar.are_of_call = true;
+  calendar.shift = 5;
+  EXPECT_EQ(limiter.Attempt(1, 90).time_left, 15);
+  EXPECT_FALSE(limiter.Attempt(1, 104).verdict.allowed());
+  EXPECT_TRUE(limiter.Attempt(1, 105).verdict.allowed());
+}
+
+// Kills: an attempt that is taken from a window in which it was not counted.
+TEST(CalendarWindow, TakesBackWhatItsWindowCounts) {
+  Turns calendar;
+  testing::Limiter limiter(PolicyWith(calendar, 3));
+  const Decision first = limiter.Attempt(1, 60);
+  const Decision second = limiter.Attempt(1, 99);
+  EXPECT_TRUE(limiter.Refund(1, second));
+  EXPECT_EQ(limiter.Peek(1, 99, 0).windows[0].used, 1u);
+  limiter.Attempt(1, 100);
+  EXPECT_FALSE(limiter.Refund(1, first));
+  EXPECT_EQ(limiter.Peek(1, 100, 0).windows[0].used, 1u);
+}
+
+}  // namespace
+}  // namespace rollgate

@@ -1,0 +1,194 @@
+// Limits, calendars and records of limiters on Redis: batches, each client, clocks that differ, outages.
+'use strict';
+
+const diagnostics = require('node:diagnostics_channel');
+const { Calendar } = require('../../lib/base/calendar');
+const {
+  EACH_CLIENT,
+  ONE_CLIENT,
+  nativeLimiter,
+  openings,
+  scriptRuns,
+} = require('../support/redis-clients');
+const { startRedis } = require('../support/redis-server');
+const { handClock } = require('../support/set-up');
+
+describe('limiters', () => {
+  const { using, closeAll } = openings();
+  const clients = {};
+  let server;
+  beforeAll(async () => {
+    server = await startRedis();
+    for (const [name, open] of EACH_CLIENT) clients[name] = using(open(server.url));
+  });
+  afterEach(() => jest.restoreAllMocks());
+  afterAll(closeAll);
+
+  const make = (client, options) =>
+    nativeLimiter(clients[client], { countBlocked: false, ...options });
+  const daily = { algorithm: 'fixed-window', interval: undefined, maxInInterval: undefined };
+  const makeDaily = (client, options) =>
+    make(client, { ...daily, limits: [{ calendar: 'day', maxInInterval: 3 }], ...options });
+
+  describe.each(EACH_CLIENT)('%s', (client) => {
+    test('calendar windows by the clock of the server, in batches', async () => {
+      const limiter = makeDaily(client);
+      const many = await limiter.attemptMany(['a', 'a', 'b']);
+      expect(many.map(({ actionsLeft }) => actionsLeft)).toEqual([2, 1, 2]);
+      const { end } = new Calendar('day', 'UTC').windowAt(Date.now());
+      const [{ resetIn, calendar }] = (await limiter.usage('a')).limits;
+      expect(calendar).toBe('day');
+      expect(Math.abs(resetIn - (end - Date.now()))).toBeLessThan(5000);
+      // Another zone, where no window lasts: it has another end. Where one lasts, it is that one.
+      const zone = { calendar: { timeZone: 'Asia/Kathmandu' } };
+      const theirs = new Calendar('day', 'Asia/Kathmandu').windowAt(Date.now()).end;
+      const decision = await limiter.attempt('c', zone);
+      expect(Math.abs(decision.resetIn - (theirs - Date.now()))).toBeLessThan(5000);
+      expect((await limiter.attempt('a', zone)).actionsLeft).toBe(0);
+      expect((await limiter.attempt('a', zone)).allowed).toBe(false);
+    });
+
+    test('calls with equal terms share a run, and others are in it', async () => {
+      const limiter = make(client, { maxInInterval: 2 });
+      await limiter('before');
+      const runs = await scriptRuns(server);
+      const calls = Array.from({ length: 20 }, (_, i) => {
+        return limiter.attempt(`id${i}`, i % 2 === 0 ? { limits: 7 } : undefined);
+      });
+      const lefts = (await Promise.all(calls)).map(({ actionsLeft }) => actionsLeft);
+      expect(lefts).toEqual(calls.map((_, i) => (i % 2 === 0 ? 6 : 1)));
+      expect((await scriptRuns(server)) - runs).toBe(1);
+    });
+
+    // Kills: a clock that is wrong as an outage; a refusal in its place.
+    test.each(['throw', 'allow', 'block', 'memory'])(
+      'a process whose clock is days off gets an error, and counts nothing, onError: %s',
+      async (onError) => {
+        const limiter = makeDaily(client, { onError });
+        await limiter('a');
+        const real = Date.now();
+        for (const days of [-3, 3]) {
+          jest.spyOn(Date, 'now').mockReturnValue(real + days * 86_400_000);
+          const calls = [
+            () => limiter('a'),
+            () => limiter.attempt('a'),
+            () => limiter.usage('a'),
+            () => limiter.record('a'),
+            () => limiter.attemptMany(['a', 'b']),
+          ];
+          for (const call of calls) {
+            await expect(call()).rejects.toMatchObject({ code: 'ERR_ROLLGATE_CLOCK' });
+          }
+          jest.restoreAllMocks();
+        }
+        expect((await limiter.usage('a')).used).toBe(1);
+        expect(limiter.stats()).toMatchObject({ fallbacks: 0, allowed: 1, recorded: 0 });
+        const decision = await limiter.attempt('a');
+        jest.spyOn(Date, 'now').mockReturnValue(real + 3 * 86_400_000);
+        expect(await limiter.refund(decision)).toBe(true);
+        await limiter.block('a', 1000);
+      },
+    );
+
+    test('records are counted, published and forget what was remembered', async () => {
+      const limiter = make(client, {
+        limits: [{ name: 'n', interval: 60_000, maxInInterval: 1 }],
+        localRefusals: true,
+      });
+      const seen = [];
+      const see = (message) => seen.push(message);
+      const calls = [];
+      const seeCall = ({ type, command }) => type === 'call' && calls.push(command);
+      diagnostics.subscribe('rollgate:decision', see);
+      diagnostics.subscribe('rollgate:redis', seeCall);
+      try {
+        await limiter('a');
+        for (let i = 0; i < 2; i++) await limiter('a');
+        expect(limiter.stats()).toMatchObject({ localRefusals: 1 });
+        const usage = await limiter.record('a', { cost: 5 });
+        expect(usage).toMatchObject({ allowed: false, used: 6, remaining: 0 });
+        expect((await limiter.peek('a')).limits[0].used).toBe(6);
+        expect((await limiter.attempt('a')).limits[0].used).toBe(6);
+        await Promise.resolve();
+      } finally {
+        diagnostics.unsubscribe('rollgate:decision', see);
+        diagnostics.unsubscribe('rollgate:redis', seeCall);
+      }
+      expect(limiter.stats()).toMatchObject({
+        allowed: 1,
+        blocked: 3,
+        recorded: 1,
+        localRefusals: 1,
+      });
+      const records = seen.filter(({ kind }) => kind === 'record');
+      expect(records).toEqual([
+        { kind: 'record', limiter, id: 'a', cost: 5, allowed: true, timeLeft: 0 },
+      ]);
+      expect(seen).toHaveLength(5);
+      expect(calls).toEqual(['attempt', 'attempt', 'record', 'peek', 'attempt']);
+    });
+  });
+
+  test('limits above 257 read logs apart, and what they allowed counts under small ones', async () => {
+    const limiter = make(ONE_CLIENT, { maxInInterval: 2 });
+    const calls = Array.from({ length: 400 }, () => limiter.attempt('a', { limits: 1000 }));
+    expect((await Promise.all(calls)).every(({ allowed }) => allowed)).toBe(true);
+    expect((await limiter.usage('a')).used).toBe(400);
+    expect((await limiter.attempt('a')).allowed).toBe(false);
+    expect((await limiter.attempt('a', { limits: 401 })).actionsLeft).toBe(0);
+  });
+
+  // Kills: a group that does not have the limiter's own limit.
+  test('a log keeps as many actions as the limiter allows, whatever lower limits calls have', async () => {
+    const limiter = make(ONE_CLIENT, { maxInInterval: 5, countBlocked: true });
+    for (let i = 0; i < 7; i++) await limiter.attempt('a', { limits: 2 });
+    expect((await limiter.usage('a')).used).toBe(5);
+  });
+
+  describe('in an outage', () => {
+    const terms = { limits: 7 };
+    const down = (onError, options) =>
+      nativeLimiter({ url: 'redis://127.0.0.1:1' }, { countBlocked: false, onError, ...options });
+
+    test("onError: 'allow' and 'block' answer with the limits of the call", async () => {
+      const allowing = down('allow');
+      const blocking = down('block');
+      await allowing('a').catch(() => {});
+      await blocking('a').catch(() => {});
+      expect(await allowing.attempt('a', terms)).toMatchObject({ allowed: true, actionsLeft: 6 });
+      expect(await blocking.attempt('a', terms)).toMatchObject({
+        limits: [{ maxInInterval: 7, used: 7 }],
+        blockedBy: 'block',
+      });
+      expect(await blocking.attempt('a')).toMatchObject({
+        limits: [{ maxInInterval: 2, used: 2 }],
+      });
+      expect(await blocking.attempt('a', { ...terms, cost: 8 })).toMatchObject({
+        timeLeft: Number.POSITIVE_INFINITY,
+      });
+      expect(await allowing.record('a')).toMatchObject({ used: 0 });
+      expect(await blocking.record('a', { cost: 99 })).toMatchObject({
+        allowed: false,
+        timeLeft: 1000,
+      });
+    });
+
+    test("onError: 'memory' goes on with them, and counts records", async () => {
+      const time = handClock(Date.UTC(2026, 0, 5, 12));
+      const limiter = down('memory', {
+        ...daily,
+        limits: [{ calendar: 'day', maxInInterval: 3 }],
+        clock: time.clock,
+      });
+      expect((await limiter.record('a', { cost: 2 })).used).toBe(2);
+      expect(await limiter.attempt('a', { limits: 2 })).toMatchObject({
+        allowed: false,
+        resetIn: 43_200_000,
+      });
+      expect(await limiter.attempt('a')).toMatchObject({ allowed: true, actionsLeft: 0 });
+      expect(limiter.stats().recorded).toBe(1);
+      const zone = { calendar: { timeZone: 'Asia/Kathmandu' } };
+      expect((await limiter.attempt('b', zone)).resetIn).toBe((6 * 60 + 15) * 60_000);
+    });
+  });
+});
