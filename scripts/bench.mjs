@@ -28,6 +28,7 @@ const NAMES = [
   'redis-connections',
   'costs',
   'slots',
+  'quotas',
   'shared',
   'middleware',
   'load',

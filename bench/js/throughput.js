@@ -282,7 +282,7 @@ module.exports = {
     'rolling-rate-limiter stores every attempt of the last interval, refused or not, so its cost grows with the time of the measurement. It was stopped at a time limit.',
     'The loop has no turns of the event loop, timers or sockets. So caches work better than in a server.',
   ],
-  budgetMs: 450_000,
+  budgetMs: 435_000,
   jobs,
   measure,
   tables,
