@@ -30,6 +30,9 @@ local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 -- the id's generation, the end of the newest block by blockFor and the number of its offence, and
 -- the end of the block by a call.
 local newest, generation, block_until, offences, blocked_by_call
+local seen -- a moment that time is taken as no earlier than, besides `newest`
+local front -- how many bytes are in front of the state
+local asked -- luacheck: ignore 231 -- the amounts of a call about leases
 -- The blocks in the state to write, as bytes; whether the key must exist because of one.
 local blocks, is_blocked
 local new_generation = server_time and server_time % GENERATIONS or 0
@@ -47,7 +50,7 @@ end
 --   below(window, n, at)   how long from `at` until fewer than n are used; 0 or less: already
 -- PLACE: ANY POLICY
 
-local reply_length = is_full and 7 + 2 * window_count or 1
+local reply_length = is_full and 7 + 2 * window_count + (operation == LEASE and 2 or 0) or 1
 -- The answer for the i-th key begins at answers + i * reply_length.
 local answers = replied + 1 - reply_length * first_key
 for i = done + 1, last_key do
@@ -60,9 +63,9 @@ for i = done + 1, last_key do
   -- Of several costs, `cost` is the largest.
   if amounts_at then
     local amounts = { unpack_bytes(amounts_layout, word, amounts_at) }
-    amounts_at, cost = amounts_at + 8 * amount_count, 0
+    amounts_at, cost, asked = amounts_at + 8 * amount_count, 0, amounts
     for w = 1, window_count do
-      local own = amounts[has_names and w or 1]
+      local own = amounts[operation == LEASE and COST_OF_LEASE or has_names and w or 1]
       local window = windows[w]
       window.cost, window.actual = own, amounts[has_names and window_count + w or 2]
       window.full_from = asks and own > 0 and window.max - own + 1
@@ -78,10 +81,13 @@ for i = done + 1, last_key do
   -- windows that exist under these are kept.
   local is_state, is_own = not bytes, false
   newest, generation, block_until, offences, blocked_by_call = NONE, new_generation, NONE, 0, NONE
-  if type_of_bytes == 'string' and #bytes >= HEADER_BYTES then
-    local form, its_generation, last_moment = unpack_bytes(HEADER, bytes)
+  seen, front = NONE, 0
+  -- May read what is in front of a state.
+  -- PLACE: IN FRONT
+  if type_of_bytes == 'string' and #bytes >= front + HEADER_BYTES then
+    local form, its_generation, last_moment = unpack_bytes(HEADER, bytes, front + 1)
     if form >= FIRST_FORM and form < END_OF_FORMS then
-      local from = HEADER_BYTES + 1
+      local from = front + HEADER_BYTES + 1
       local block, offence, by_call = NONE, 0, NONE
       is_state = last_moment <= LAST_MOMENT and (last_moment >= -LAST_MOMENT or last_moment == NONE)
       if form % 16 >= WITH_BLOCK then
@@ -137,13 +143,15 @@ for i = done + 1, last_key do
     -- and the generation settled_of. Sets is_changed if anything was left of it.
     -- PLACE: SETTLE
   elseif is_state and operation == SET_BLOCK then
-    local from = CLAMPS and max_of(now, newest) or now
+    local from = CLAMPS and max_of(now, newest, seen) or now
     local by_call = settled_at > 0 and max_of(blocked_by_call, from + settled_at) or NONE
     local block_end = settled_at > 0 and block_until or min(block_until, now)
     is_changed = by_call ~= blocked_by_call or block_end ~= block_until
     blocked_by_call, block_until = by_call, block_end
   elseif is_state then
-    if CLAMPS and newest > now then at = newest end
+    if CLAMPS then at = max_of(now, newest, seen) end
+    -- What comes before the attempt. May set is_changed.
+    -- PLACE: BEFORE
     for w = 1, window_count do
       local full_from = windows[w].full_from
       if full_from and full_from < 1 then blocked = NEVER end
@@ -174,6 +182,8 @@ for i = done + 1, last_key do
       block_until = at + further[2 * window_count - 2 + offences]
       is_changed = true
     end
+    -- What comes after the attempt. May set is_changed.
+    -- PLACE: AFTER
   end
 
   if is_state and operation > 0 and (is_changed or i == looked_after) then
@@ -249,7 +259,7 @@ for i = done + 1, last_key do
       end
       reply[first + 5 + 2 * w], reply[first + 6 + 2 * w] = used_now, window_reset
     end
-    -- May replace the generation in the reply by what settling needs.
+    -- May replace the generation in the reply by what settling needs, and add numbers behind.
     -- PLACE: RECEIPT
     reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
     reply[first + 3] = (blocked == 0 or blocked == NEVER) and reset_in or time_left

@@ -15,12 +15,13 @@
 --   key_count       how many keys it has: those that follow the keys of the group before
 --   operation       0 peek; 1 attempt; 2 attempt whose refusal leaves no trace; 3 settle: replace
 --                   the cost of an attempt by its actual cost; 4 block the id, under any policy;
---                   5 record: like an attempt that nothing refuses
+--                   5 record: like an attempt that nothing refuses; 6 lease: see leases.lua
 --   is_full         1 for a full reply, 0 for a brief one
 --   time            in us; -2^62 for the server's own
 --   cost            see below
 --   settled_at      settle: the moment of the attempt, from its reply. Block: for how long from now
---                   on, in us, where the later end counts; 0 ends a block. Else 0
+--                   on, in us, where the later end counts; 0 ends a block. Lease: how many amounts
+--                   each key has. Else 0
 --   settled_of      settle: the generation, from the same reply. Else 0
 --   count_blocked   1 if blocked attempts count as actions, else 0
 --   min_difference  in us
@@ -86,8 +87,9 @@ local call, try, format = redis.call, redis.pcall, string.format
 local keys, words = KEYS, ARGV
 
 local GROUP, GROUP_BYTES = '<dddddddddddddd', 14 * 8
-local ATTEMPT, ATTEMPT_IF_ALLOWED, SETTLE, SET_BLOCK, RECORD = 1, 2, 3, 4, 5
+local ATTEMPT, ATTEMPT_IF_ALLOWED, SETTLE, SET_BLOCK, RECORD, LEASE = 1, 2, 3, 4, 5, 6
 local ONE_AMOUNT, AMOUNTS = -1, -2 -- in place of a cost
+local COST_OF_LEASE = 7 -- among the amounts of a call about leases
 local NEVER = 9 -- why an attempt is blocked
 
 local has_repeats = words[1] == 'together, keys repeat'
@@ -122,7 +124,9 @@ local function judge(first_key, word, replied)
 
   local further, amount_count = nil, 0
   if #word > GROUP_BYTES then
-    if cost < 0 then
+    if operation == LEASE then
+      amount_count = settled_at
+    elseif cost < 0 then
       amount_count = (operation == SETTLE and 2 or 1) * (cost == AMOUNTS and window_count or 1)
     end
     local further_count = (#word - GROUP_BYTES) / 8 - key_count * amount_count

@@ -13,6 +13,8 @@
 -- as are in the longest window since limits were larger or actions were recorded by operation 5,
 -- which pushes out what is beyond MOST_ENTRIES.
 --
+-- A log of which permits are leased has these in front of it: see leases.lua.
+--
 -- Logs of named windows, and those that got a cost above 1 under a max above MOST_ENTRIES, have
 -- another form as long as they live: see weighted_log.lua.
 
@@ -26,6 +28,10 @@ local FEW_STAMPS = 16 -- of a ring, which are looked at one by one
 
 -- Of weighted logs: see weighted_log.lua.
 local WEIGHTED, MOST_ENTRIES = 0xA6, 1024
+-- Of leases, in front of a log: see leases.lua.
+local LEASED, LEASE_LAYOUT, LEASE_BYTES = 0xB2, '<I4I4I6I4i8', 26 -- holder, number, permits, end
+local MOST_LEASES, FEWEST_PERMITS = 128, 2
+local GUARD = 1000000 -- how much longer than it ends, for the holder, a lease counts
 local NARROW = 2 ^ 32 -- how many values stamps and sums of 4 bytes have
 local MOST_WASTED = 64 -- entries that are dropped but still there
 local FEW_BYTES = 1024 -- entries with fewer bytes are written whole, which is faster
@@ -54,7 +60,7 @@ for w = 2, window_count do room_of_policy = max_of(room_of_policy, further[2 * w
 local is_named = cost == AMOUNTS and operation ~= SETTLE
 -- A log of unnamed windows counts no more refusals than its max.
 hides_overdraft = counts_refusals and not is_named
-if room_of_policy > MOST_OF_SHORT + 1 or is_named then
+if (room_of_policy > MOST_OF_SHORT + 1 or is_named) and operation ~= LEASE then
   last_of_first, parted = may_weigh and LAST_OF_WEIGHTED or LAST_OF_FIRST_BYTES, FORM + LONG
 end
 local is_weighted_window = amount_count == 1 and is_attempt and min_difference == 0
@@ -191,7 +197,14 @@ local key_of_log, stamp_in_ring, known_from, known -- see READ
 -- Whether the current log is weighted; functions for it (see weighted_log.lua), once one is or may
 -- become weighted.
 local is_weighted, weighted
-local may_be_weighted = is_named or (may_weigh and room_of_policy > MOST_ENTRIES)
+local may_be_weighted = is_named or operation == LEASE
+  or (may_weigh and room_of_policy > MOST_ENTRIES)
+
+-- The leases of the current log, if there were any or the call has made one; how many of their
+-- permits count in a window, once that is asked; the functions for them (see leases.lua), once
+-- there are. What the call got.
+local leases, permits_in, leasing
+local granted, was_known
 
 -- The n-th newest action, 1 <= n <= size.
 local function nth(n)
@@ -220,19 +233,43 @@ local function below(window, n, at)
   return size >= n and nth(n) + window.interval - at or 0
 end
 
+-- PART: IN FRONT
+  leases, permits_in, granted, was_known = nil, {}, 0, 0
+  local is_leased = type_of_bytes == 'string' and string.byte(bytes) == LEASED
+  if (is_leased or operation == LEASE) and not leasing then
+    -- INCLUDE: leases
+  end
+  if is_leased then
+    if last_of_first and #bytes > last_of_first then bytes = call('GET', key) end
+    local _, lease_count
+    if #bytes >= HEADER_BYTES then _, lease_count, seen = unpack_bytes(HEADER, bytes) end
+    front = HEADER_BYTES + (lease_count or 0) * LEASE_BYTES
+    leases = {}
+    local is_valid = #bytes > front and lease_count <= MOST_LEASES and seen <= LAST_MOMENT
+    for l = 1, is_valid and lease_count or 0 do
+      local high, low, number, permits, ends =
+        unpack_bytes(LEASE_LAYOUT, bytes, HEADER_BYTES + 1 + (l - 1) * LEASE_BYTES)
+      leases[l] = { high = high, low = low, number = number, permits = permits, ends = ends }
+      is_valid = is_valid and ends <= LAST_MOMENT
+    end
+    if not is_valid then front = #bytes end -- there is no state behind
+  end
+
 -- PART: READ
         is_own, is_weighted = form < FORM + 2 * LONG, false
         if form == WEIGHTED then
           is_own, is_weighted = true, true
-          if last_of_first and #bytes > last_of_first then bytes = call('GET', key) end
-          is_long, entries_from, bytes_before = false, from, from - HEADER_BYTES - 1
+          if last_of_first and not leases and #bytes > last_of_first then
+            bytes = call('GET', key)
+          end
+          is_long, entries_from, bytes_before = false, from, from - front - HEADER_BYTES - 1
         elseif is_own then
           if form % DISPLACED + LEAST_WIDTH ~= width then
             width = form % DISPLACED + LEAST_WIDTH
             range, stamp_layout = 256 ^ width, '<I' .. width
           end
           is_long, displaced = form >= FORM + LONG, form % (2 * DISPLACED) < DISPLACED and 0 or 1
-          bytes_before = from - HEADER_BYTES - 1
+          bytes_before = from - front - HEADER_BYTES - 1
           log, last, recorded, stamps_at = bytes, newest, 0, from + 4
           is_state = #bytes >= stamps_at - 1
           if is_state then lives_until = unpack_bytes('<I4', bytes, from) end
@@ -268,7 +305,9 @@ end
     is_long, displaced, lives_until, count, last, recorded, size = false, 0, 0, 0, NONE, 0, 0
 
 -- PART: STATE
-    if is_weighted or may_be_weighted then
+    if leases and not is_weighted then
+      is_state = false -- only logs with entries have leases
+    elseif is_weighted or may_be_weighted then
       if not weighted then
         may_be_weighted = true
         -- INCLUDE: weighted_log
@@ -348,10 +387,24 @@ end
       end
       if is_weighted then weighted.record(at) else recorded, size = cost, size + cost end
 
+-- PART: BEFORE
+    if operation == LEASE then
+      -- INCLUDE: settle_lease
+    end
+
+-- PART: AFTER
+    if operation == LEASE then
+      -- INCLUDE: grant_lease
+    end
+
 -- PART: LIFETIME
     -- After a refund, the clock may step back before the attempt.
     local matters = (operation == SETTLE and max_of(newest, at) or newest) + retention - now
     matters = max_of(matters, max_of(block_until + remembered, blocked_by_call) - now)
+    for l = leases and #leases or 0, 1, -1 do
+      local over = leases[l].ends + GUARD + longest_window
+      if over <= at then table.remove(leases, l) else matters = max_of(matters, over - now) end
+    end
     needed = ceil((server_time + (matters > 0 and matters or 0)) / 1000000)
     expires = needed + SPARE
     if not is_changed and lives_until > expires then expires = lives_until end
@@ -359,9 +412,29 @@ end
 
 -- PART: WRITE
       keeps_end = lives_until >= needed and i ~= looked_after
-      if keeps_end then expires = lives_until end
+      if keeps_end then
+        -- Also the expiry, if the state is written anew.
+        expires, lifetime = lives_until, (lives_until - 1) * 1000000 - server_time
+      end
       if is_weighted then
-        after, keeps_end = weighted.write(key, bytes, keeps_end, lifetime)
+        local before = ''
+        if leases and #leases > 0 then
+          local parts = { pack_bytes(HEADER, LEASED, #leases, max_of(seen, at)) }
+          for l = 1, #leases do
+            local lease = leases[l]
+            parts[l + 1] = pack_bytes(LEASE_LAYOUT, lease.high, lease.low, lease.number,
+              lease.permits, lease.ends)
+          end
+          before = table.concat(parts)
+        end
+        after, keeps_end = weighted.write(key, bytes, keeps_end, lifetime, before)
+        -- For its holder, who reads the reply, these permits are not used.
+        if granted > 0 then leases[#leases], permits_in = nil, {} end
       else
         -- INCLUDE: write_log
       end
+
+-- PART: RECEIPT
+    if operation == LEASE then
+      reply[first + 7 + 2 * window_count], reply[first + 8 + 2 * window_count] = granted, was_known
+    end

@@ -21,6 +21,7 @@
 local HEAD, BEFORE_ENTRIES = '<I4I2I4BBI2i8I4I4I4', 34
 local WIDE_STAMPS, WIDE_SUMS = 1, 2
 local CELLS = 512 -- in all zones together
+local CELLS_OF_USES = 1024 -- of the longest window, for the uses of a lease
 
 -- Entries have places: `base` is that of the newest dropped one, `final` that of the newest. They
 -- are in `log` from the byte stamps_at on, except the final one if is_pending; the final one has
@@ -98,13 +99,14 @@ local function rebuild(wide_stamps, wide_sums, stored_count, excess)
   set_log(stamps, sums_at)
 end
 
--- Makes room for sums that grow by the costs of an attempt; to settle, by what was more than these.
-local function make_room(is_settled)
+-- Makes room for sums that grow by `total`, or by the costs of an attempt; to settle, by what was
+-- more than these.
+local function make_room(is_settled, total)
   local excess, is_short = {}, false
   for s = 1, sum_count do
     local window = windows[s]
     local sum = (sums[s] - sum_of(base, s)) % modulus
-    local growth = is_settled and max_of(0, window.actual - window.cost) or window.cost
+    local growth = total or is_settled and max_of(0, window.actual - window.cost) or window.cost
     is_short = is_short or sum + growth >= modulus
     excess[s] = max_of(0, growth - (LATEST - 1 - sum)) -- their sum may be no exact number
   end
@@ -216,10 +218,11 @@ function weighted.convert(key_of_it)
 end
 
 function weighted.used(window, at)
-  return (sums[window.sum] - sum_of(newest_outside(window.interval, at), window.sum)) % modulus
+  local costs = sums[window.sum] - sum_of(newest_outside(window.interval, at), window.sum)
+  return costs % modulus + (leases and leasing.permits(window, at) or 0)
 end
 
-function weighted.below(window, n, at)
+local function recorded_below(window, n, at)
   local s = window.sum
   local final_sum = sums[s]
   if (final_sum - sum_of(base, s)) % modulus < n then return 0 end
@@ -230,6 +233,11 @@ function weighted.below(window, n, at)
     if (final_sum - sum_of(middle - 1, s)) % modulus >= n then enough = middle else few = middle end
   end
   return stamp_of(enough) + window.interval - at
+end
+
+function weighted.below(window, n, at)
+  if leases then return leasing.below(window, n, at, recorded_below) end
+  return recorded_below(window, n, at)
 end
 
 function weighted.record(at)
@@ -279,34 +287,78 @@ function weighted.settle()
   return true
 end
 
+-- Records uses, oldest first, which cost `total` together. A use joins the next later moment if
+-- that is close to it: what it used comes back later by less than a cell.
+function weighted.insert(uses, total)
+  make_room(false, total)
+  if not has_wide_stamps then
+    -- Older stamps would be taken for later ones.
+    local outside = newest_outside(NARROW, max_of(newest, uses[#uses].moment))
+    if outside > base then dropped, base = stamp_of(outside), outside end
+  end
+  local cell = max_of(1, ceil(longest_window / CELLS_OF_USES))
+  local before, place = base, final + 1 -- around the first entry that is not before the first use
+  while place - before > 1 do
+    local middle = floor((before + place) / 2)
+    if stamp_of(middle) >= uses[1].moment then place = middle else before = middle end
+  end
+  local function sums_of(its_place)
+    return { unpack_bytes(all_sums, log, stamps_at + its_place * entry_bytes + stamp_bytes) }
+  end
+  local entries = { sub(log, stamps_at, stamps_at + place * entry_bytes - 1) }
+  local sums_before, added, next_use = sums_of(place - 1), 0, 1
+  local final_stamp, final_sums, final_place = nil, nil, place - 1
+  if changed_from then changed_from = place end
+  local function add(stamp)
+    final_stamp, final_sums, final_place = stamp, {}, final_place + 1
+    for s = 1, sum_count do final_sums[s] = (sums_before[s] + added) % modulus end
+    entries[#entries + 1] = pack_entry(stamp, final_sums)
+  end
+  while place <= final or next_use <= #uses do
+    local use, stamp = uses[next_use], place <= final and stamp_of(place)
+    if use and (not stamp or use.moment <= stamp) then
+      next_use, added = next_use + 1, added + use.cost
+      local later = uses[next_use] and min(uses[next_use].moment, stamp or LATEST) or stamp
+      if not later or floor(later / cell) ~= floor(use.moment / cell) then add(use.moment) end
+    else
+      sums_before = sums_of(place)
+      add(stamp)
+      place = place + 1
+    end
+  end
+  log, stamps_at, final = table.concat(entries), 1, final_place
+  newest, last, sums = final_stamp, final_stamp, final_sums
+end
+
 -- Writes what has changed; or returns a new state in place of `stored`, and whether the expiry of
--- its key is late enough.
-function weighted.write(its_key, stored, keeps_end, lifetime)
+-- its key is late enough. The bytes `before` are in front of it.
+function weighted.write(its_key, stored, keeps_end, lifetime, before)
   -- Drops what the entry before the newest does not need, as core/weighted_entries.h does.
   local outside = newest_outside(retention, final - 1 > base and stamp_of(final - 1) or newest)
   if not has_wide_stamps then outside = max_of(outside, newest_outside(NARROW, newest)) end
   if final - outside > MOST_ENTRIES then outside = newest_outside(longest_window, newest) end
   if outside > base then dropped, base = stamp_of(outside), outside end
   if final - base > MOST_ENTRIES then merge() end
-  if final == base and not is_blocked and now - dropped >= retention then
+  if final == base and not is_blocked and before == '' and now - dropped >= retention then
     call('DEL', its_key)
     return nil
   end
   local oldest, base_sum = min(base + 1, final), sum_of(base, 1) % NARROW
   local oldest_stamp, oldest_sum = stamp_of(oldest) % NARROW, sum_of(oldest, 1) % NARROW
   local first = stamps_at
-  if (read and has_repeats) or bytes_before ~= #blocks or not stored or base > MOST_WASTED
-    or #log - stamps_at < FEW_BYTES then
+  if (read and has_repeats) or #before ~= front or bytes_before ~= #blocks or not stored
+    or base > MOST_WASTED or #log - stamps_at < FEW_BYTES then
     changed_from = nil
   end
   if not changed_from then first, base, final = first + base * entry_bytes, 0, final - base end
   local widths = (has_wide_stamps and WIDE_STAMPS or 0) + (modulus > NARROW and WIDE_SUMS or 0)
-  local header = header_of(WEIGHTED, newest) .. pack_bytes(HEAD, expires, final - base,
+  local header = before .. header_of(WEIGHTED, newest) .. pack_bytes(HEAD, expires, final - base,
     sums[1] % NARROW, widths, all_equal and 0 or sum_count, base, dropped, base_sum, oldest_stamp,
     oldest_sum)
   local entry = is_pending and pack_entry(newest, sums) or ''
   if not changed_from then
-    local entries = sub(log, first, first + (final + (is_pending and 0 or 1)) * entry_bytes - 1)
+    local length = (final + (is_pending and 0 or 1)) * entry_bytes
+    local entries = first == 1 and #log == length and log or sub(log, first, first + length - 1)
     log, stamps_at, is_pending = entries .. entry, 1, false
     return header .. log, keeps_end and not was_ring
   end
