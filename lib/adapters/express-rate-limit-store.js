@@ -6,7 +6,7 @@ const { tightestWindow } = require('../base/decision');
 const { failure, inAdapter, optionError, optionTypeError } = require('../base/errors');
 const { flatCopy, keyToId } = require('../base/ids');
 const RateLimiter = require('../limiter');
-const { countBlockedOf } = require('./middleware/limiter-options');
+const { ANY_WINDOW_MS, countBlockedOf } = require('./middleware/limiter-options');
 const { countOf, numberOf } = require('./middleware/limiters');
 const {
   hasMethods,
@@ -213,8 +213,8 @@ function readExistingLimiter({ limiter, ...others }) {
 }
 
 function readNewLimiter(given) {
-  // The window is not known yet; this checks the other options.
-  limiters.readLimiterOptions({ maxInInterval: 1, countBlocked: false, ...given, interval: 1 });
+  const interval = ANY_WINDOW_MS; // it is not known yet; this checks the other options
+  limiters.readLimiterOptions({ maxInInterval: 1, countBlocked: false, ...given, interval });
   if (CHOICES.every((name) => given[name] === undefined)) {
     return { limiterOptions: given, localKeys: true, prefix: undefined };
   }

@@ -103,13 +103,18 @@ const OF_THROTTLERS = Object.fromEntries(
   ].map(([name, own]) => [name, `expected as '${own}' of a throttler: { ttl, limit }`]),
 );
 
-const NOT_HERE = [...Object.keys(OF_THROTTLERS), 'limits', 'minDifference'];
+const INSTEAD = {
+  ...OF_THROTTLERS,
+  lease: 'not available here: each request brings its limit, and permits are taken ahead under one',
+};
+
+const NOT_HERE = [...Object.keys(INSTEAD), 'limits', 'minDifference'];
 
 const KNOWN_OPTIONS = limiters.LIMITER_NAMES.filter((name) => !NOT_HERE.includes(name));
 
 function readStorageOptions(options = {}) {
   const given = withoutUndefined(readObject('options', options));
-  rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: OF_THROTTLERS });
+  rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: INSTEAD });
   // The limits are not known yet; this checks the other options.
   limiters.readLimiterOptions({ countBlocked: false, ...given, interval: 1, maxInInterval: 1 });
   return given;

@@ -1,7 +1,6 @@
-// Times: the user's clock, checked at every reading, and how much has passed by all clocks of the host.
+// Times in us: durations, and the user's clock, checked at every reading.
 'use strict';
 
-const platform = require('#platform');
 const { failure, show } = require('./errors');
 
 /** Milliseconds to whole microseconds, the unit of every store. */
@@ -41,12 +40,4 @@ function clockReader(clock, onFailure) {
   };
 }
 
-/** For elapsedMs. `boot` never steps back. */
-const readClocks = () => ({ boot: platform.monotonicMs(), wall: Date.now() });
-
-/** The longest of the times that have passed by the clocks of the host: one of them may have stood still. */
-function elapsedMs(from, now = readClocks()) {
-  return Math.max(now.boot - from.boot, now.wall - from.wall);
-}
-
-module.exports = { clockReader, durationToMicros, elapsedMs, readClocks };
+module.exports = { clockReader, durationToMicros };

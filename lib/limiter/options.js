@@ -19,7 +19,13 @@ const {
   readString,
   rejectUnknownOptions,
 } = require('../options/values');
-const { STORE_NAMES, readLocalRefusals, readStoreOptions } = require('../stores/options');
+const {
+  STORE_NAMES,
+  assertFitsLease,
+  readLease,
+  readLocalRefusals,
+  readStoreOptions,
+} = require('../stores/options');
 
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
 const NAMES_IN_LIMITS = [...LIMIT_NAMES, 'windowMs', 'limit', 'name', 'calendar', ...OF_CALENDARS];
@@ -175,7 +181,9 @@ function withLimits(checked, limits) {
     assertStays('name', i, name, windows[i].name);
     assertStays('calendar', i, calendar?.unit, windows[i].calendar?.unit);
   }
-  return { ...checked, ...policyOf(read) };
+  const next = { ...checked, ...policyOf(read) };
+  if (next.lease !== undefined) assertFitsLease(next.lease, next);
+  return next;
 }
 
 function assertStays(option, i, value, own) {
@@ -196,7 +204,7 @@ function readLimiterOptions(options) {
   const blockFor = readBlockFor(options.blockFor);
   const limits =
     options.limits === undefined ? [readLimit(options)] : readLimitsOf(options, algorithm);
-  return {
+  const checked = {
     ...policyOf(limits),
     countBlocked,
     algorithm,
@@ -207,6 +215,7 @@ function readLimiterOptions(options) {
     ...readStoreOptions(options),
     localRefusals: readLocalRefusals(options.localRefusals, { countBlocked, blockFor }),
   };
+  return { ...checked, lease: readLease(options.lease, checked) };
 }
 
 /** Checks the names of the options of one call. */

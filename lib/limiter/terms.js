@@ -24,7 +24,10 @@ const MOST = Number.MAX_SAFE_INTEGER;
  * @returns {Terms | undefined} undefined if the call has neither
  * @throws TypeError, RangeError ERR_ROLLGATE_LIMIT, ERR_ROLLGATE_OPTION
  */
-function readTerms({ limits, calendar }, { windows, plans }, most = MOST) {
+function readTerms({ limits, calendar }, { windows, plans, lease }, most = MOST) {
+  if (limits !== undefined && lease !== undefined) {
+    throw typeError('ERR_ROLLGATE_OPTION', "limits: conflicts with the limiter's 'lease'");
+  }
   if (calendar === undefined) return readPlan(limits, windows, plans, most);
   const plan = readPlan(limits, windows, plans, most);
   const calendars = readCalendars(calendar, windows);

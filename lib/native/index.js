@@ -17,6 +17,17 @@ function loadBinding() {
   return binding;
 }
 
+/** The addon's clock that counts while the host sleeps, in ms; undefined where there is no addon. */
+function bootClock() {
+  if (binding !== undefined) return binding.bootMs;
+  if (process.env.ROLLGATE_BINDING === 'wasm') return undefined;
+  try {
+    return loadAddon().bootMs;
+  } catch {
+    return undefined; // nobody has asked for the addon
+  }
+}
+
 function pick() {
   const { ROLLGATE_BINDING: forced } = process.env;
   if (forced === 'native') return loadAddon();
@@ -65,4 +76,4 @@ function loadWasm() {
   return created;
 }
 
-module.exports = { loadBinding };
+module.exports = { bootClock, loadBinding };

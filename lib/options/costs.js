@@ -41,13 +41,15 @@ const MOST_RECORDED = 2 ** 31 - 1;
  */
 function readCost(cost, checked, bound) {
   if (cost === undefined) return 1;
-  const { windows, isWeighted } = checked;
-  if (isWeighted && isPlainObject(cost)) return readCosts(cost, windows, bound);
+  const { windows, isWeighted, lease } = checked;
+  if (isWeighted && isPlainObject(cost) && lease === undefined)
+    return readCosts(cost, windows, bound);
   const most = mostOf(checked, bound);
   if (typeof cost === 'number' && isFrom(1, most, cost)) return cost;
   const why = bound === undefined ? ', the smallest maxInInterval' : '';
   const ofNumber = `an integer from 1 to ${most}${why}`;
-  throw costError('cost', isWeighted ? `${ofNumber}, or costs by name of a limit` : ofNumber, cost);
+  const hasNames = isWeighted && lease === undefined;
+  throw costError('cost', hasNames ? `${ofNumber}, or costs by name of a limit` : ofNumber, cost);
 }
 
 function mostOf({ smallestMax: most, windows }, bound) {

@@ -2,9 +2,9 @@
 'use strict';
 
 const stores = require('#stores');
-const { optionError } = require('../base/errors');
+const { optionError, optionRangeError } = require('../base/errors');
 const { readNamespace, readOnError } = require('../options/remote');
-const { readBoolean } = require('../options/values');
+const { readBoolean, readInteger } = require('../options/values');
 
 /** The options that choose a store. `client` is the name of `redis` in rolling-rate-limiter. */
 const STORE_OF = {
@@ -27,6 +27,7 @@ const MEANT_FOR = {
   namespace: ['redis', 'kv', MEMORY],
   onError: ['redis', 'kv', MEMORY],
   localRefusals: ['redis', MEMORY],
+  lease: ['redis', MEMORY],
   commandTimeout: ['kv'],
 };
 
@@ -72,9 +73,38 @@ function readLocalRefusals(value, { countBlocked, blockFor }) {
   throw optionError('localRefusals', why);
 }
 
+const SHORTEST_LEASE_MS = 50;
+const LONGEST_LEASE_MS = 60_000;
+
+/** `checked` are the other options of the limiter. In memory, it has no effect. */
+function readLease(lease, checked) {
+  if (lease === undefined) return undefined;
+  readInteger('lease', lease, SHORTEST_LEASE_MS, LONGEST_LEASE_MS);
+  assertFitsLease(lease, checked);
+  return checked.redis === undefined ? undefined : lease;
+}
+
+/** Throws if a limiter with these options cannot have leases of so many ms. */
+function assertFitsLease(lease, { algorithm, countBlocked, blockFor, redis, ...limits }) {
+  const { windows, minDifference } = limits;
+  if (algorithm !== 'sliding-window-log') {
+    throw optionError('lease', "requires algorithm 'sliding-window-log'");
+  }
+  if (countBlocked) throw optionError('lease', "requires 'countBlocked: false'");
+  if (blockFor.length > 0) throw optionError('lease', "conflicts with 'blockFor'");
+  if (minDifference > 0) throw optionError('lease', "conflicts with 'minDifference'");
+  if (redis?.onError === 'memory') throw optionError('lease', "conflicts with onError 'memory'");
+  const shortest = Math.min(...windows.map(({ interval }) => interval));
+  if (lease > shortest) {
+    throw optionRangeError('lease', `at most the shortest interval, ${shortest}`, lease);
+  }
+}
+
 module.exports = {
   CHOICES,
   STORE_NAMES,
+  assertFitsLease,
+  readLease,
   readLocalRefusals,
   readStoreOptions,
 };

@@ -46,7 +46,7 @@ declare module './index' {
   /** Options of a limiter over a key-value store. */
   interface KvStoreOptions
     extends Pick<RedisStoreOptions, 'onError'>,
-      NotGiven<'redis' | 'client' | 'connection' | 'shared' | 'localRefusals'> {
+      NotGiven<'redis' | 'client' | 'connection' | 'shared' | 'localRefusals' | 'lease'> {
     /** Your store. The limiter neither opens nor closes it. */
     kv: DenoKv | PlainKv;
     /** Prefix of every key: non-empty, without braces, at most 512 bytes. Limiters with the same one count together. */

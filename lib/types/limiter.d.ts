@@ -323,7 +323,7 @@ declare module './index' {
      * Maximum number of ids, an integer >= 1. When it is reached, the id nearest to expiry is evicted, with a warning
      * once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default 1,000,000. In shared memory the size of the
      * region, which the first limiter sets: at most 200 million, default 50,000. In a remote store it limits the memory
-     * of `onError: 'memory'` and of `localRefusals`.
+     * of `onError: 'memory'`, of `localRefusals` and of `lease`.
      */
     maxKeys?: number | undefined;
   }
@@ -556,6 +556,14 @@ declare module './index' {
     fallbacks: number;
     /** Refusals that were repeated without asking Redis. */
     localRefusals: number;
+    /** With `lease`: leases that are open now, at most one for each id. */
+    leases?: number;
+    /** With `lease`: permits that Redis granted. */
+    leased?: number;
+    /** With `lease`: permits that were given back unused. */
+    returned?: number;
+    /** With `lease`: attempts that were decided without asking Redis. */
+    local?: number;
     /** In a key-value store, `conflicts` counts how often another process wrote first or the store was busy. */
     connection: {
       /** Unanswered calls, on Redis of all limiters on the connection. */

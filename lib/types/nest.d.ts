@@ -36,7 +36,7 @@ export class RollgateThrottlerStorage {
 /** Options of a limiter; `ttl`, `limit` and `blockDuration` are those of the throttlers. */
 export interface RollgateThrottlerStorageOptions
   extends Omit<RateLimiter.CommonOptions, 'blockFor'>,
-    RateLimiter.AnyStoreOptions {}
+    Omit<RateLimiter.AnyStoreOptions, 'lease'> {}
 
 /** The result type of @nestjs/throttler. Times are in seconds. */
 export interface RollgateThrottlerStorageRecord {

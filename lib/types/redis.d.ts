@@ -162,6 +162,18 @@ declare module './index' {
      * `countBlocked: false` or `blockFor`. Default false.
      */
     localRefusals?: boolean | undefined;
+    /**
+     * For how long, in ms, this process may decide on permits of an id that it takes from Redis ahead: an integer from
+     * 50 to 60,000, at most the shortest interval (otherwise RangeError `ERR_ROLLGATE_OPTION`, here and in `setLimits`).
+     * No limit is exceeded. Permits that are out and unused are refused to other processes for at most this time; those
+     * of a process that ended without `close()` for `lease` plus a second plus the interval. An id that would use fewer
+     * than two permits in this time is decided on Redis.
+     *
+     * Requires `algorithm: 'sliding-window-log'` and `countBlocked: false`. Not with `minDifference`, `blockFor`,
+     * calendar windows or `onError: 'memory'`. A call with a cost by name fails with `ERR_ROLLGATE_COST`, one with
+     * `limits` of its own with `ERR_ROLLGATE_OPTION`. Default: none are taken. See docs/leases.md.
+     */
+    lease?: number | undefined;
   }
 
   /** `redis`, `client` as in rolling-rate-limiter, or a `connection`. */
@@ -199,7 +211,7 @@ declare module './index' {
     | {
         type: 'call';
         limiter: AsyncRateLimiter;
-        command: 'attempt' | 'peek' | 'refund' | 'settle' | 'block' | 'clear';
+        command: 'attempt' | 'peek' | 'refund' | 'settle' | 'block' | 'clear' | 'lease';
         /** The number of ids. */
         ids: number;
         /** From the call to its answer, including time in queues. */

@@ -4,11 +4,19 @@
 #include <array>
 
 #include "binding/functions.h"
+#include "binding/host_clocks.h"
 
 namespace rollgate::binding {
 namespace {
 
+napi_value BootMs(napi_env env, napi_callback_info) {
+  napi_value result = nullptr;
+  napi_create_double(env, static_cast<double>(HostClocks::Nanos()) / 1e6, &result);
+  return result;
+}
+
 constexpr std::array kFunctions{
+    Function{"bootMs", BootMs},
     Function{"createMemoryLimiter", Guarded<CreateMemoryLimiter, ThrowInJs>},
     Function{"createPortableLimiter", Guarded<CreatePortableLimiter, ThrowInJs>},
     Function{"createHeldCounts", Guarded<CreateHeldCounts, ThrowInJs>},

@@ -28,6 +28,8 @@ Napi::Value UnlinkShared(const Napi::CallbackInfo& info);
 /// liveLimiters() -> how many native limiters this process has, for tests
 Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 
+/// bootMs() -> ms of a clock that goes on while the host sleeps, if there is one
+
 /// createPortableLimiter(policy, callbacks) -> { decide, settle, block, lifetime, largestState }:
 /// decisions on states that JavaScript stores as bytes
 ///

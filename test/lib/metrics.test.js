@@ -67,7 +67,11 @@ test('counters are counters and the others gauges, each with a help text', async
     'app_fallbacks_total counter',
     'app_keys gauge',
     'app_memory_bytes gauge',
+    'app_leased_permits_total counter',
+    'app_leases gauge',
+    'app_local_decisions_total counter',
     'app_pending_calls gauge',
+    'app_returned_permits_total counter',
     'app_slots_held gauge',
     'app_slots_leaked_total counter',
     'app_slots_oldest_seconds gauge',
@@ -101,6 +105,30 @@ test('a limiter whose store is elsewhere has its own: fallbacks, pending calls, 
     'rollgate_fallbacks_total{limiter="elsewhere"}': 1,
     'rollgate_pending_calls{limiter="elsewhere"}': 0,
     'rollgate_records_total{limiter="elsewhere"}': 1,
+  });
+});
+
+test('a limiter with leases has its permits and local decisions, any other has none', async () => {
+  const { limiter } = setUp();
+  const counts = { leases: 2, leased: 900, returned: 30, local: 700 };
+  const leasing = Object.assign(() => 0, { stats: () => ({ ...limiter.stats(), ...counts }) });
+  metrics = registerMetrics({ limiters: { leasing, limiter }, register });
+  const scraped = await scrape();
+  expect(
+    Object.keys(scraped)
+      .filter((name) => /lease|returned|local/.test(name))
+      .sort(),
+  ).toEqual([
+    'rollgate_leased_permits_total{limiter="leasing"}',
+    'rollgate_leases{limiter="leasing"}',
+    'rollgate_local_decisions_total{limiter="leasing"}',
+    'rollgate_returned_permits_total{limiter="leasing"}',
+  ]);
+  expect(scraped).toMatchObject({
+    'rollgate_leased_permits_total{limiter="leasing"}': 900,
+    'rollgate_leases{limiter="leasing"}': 2,
+    'rollgate_local_decisions_total{limiter="leasing"}': 700,
+    'rollgate_returned_permits_total{limiter="leasing"}': 30,
   });
 });
 

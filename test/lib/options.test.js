@@ -160,7 +160,7 @@ describe('an unknown option', () => {
       { ...GOOD, [name]: 5 },
       TypeError,
       `unknown option "${name}": expected one of interval, maxInInterval, minDifference, limits, ` +
-        'countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, connection, shared, kv, namespace, onError, localRefusals, commandTimeout',
+        'countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, connection, shared, kv, namespace, onError, localRefusals, lease, commandTimeout',
     );
   });
 

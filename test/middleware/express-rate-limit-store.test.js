@@ -178,6 +178,16 @@ describe('misuse', () => {
     expect(() => new RollgateStore(options)).toThrow(error);
   });
 
+  test('a lease has to fit into the window, which init() gives', () => {
+    const options = { redis: 'redis://127.0.0.1:1', namespace: 'n', lease: 100 };
+    expect(() => new RollgateStore({ ...options, lease: 49 })).toThrow(
+      /'lease': expected .* from 50/,
+    );
+    const store = new RollgateStore(options);
+    store.init({ windowMs: 100, limit: 2 });
+    expect(() => new RollgateStore(options).init({ windowMs: 99, limit: 2 })).toThrow(/'lease'/);
+  });
+
   test.each([
     [{}, { windowMs: -1, limit: 2 }],
     [{}, { windowMs: 1000, limit: () => 2 }],

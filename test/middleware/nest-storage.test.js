@@ -100,6 +100,7 @@ test.each([
   [{ blockFor: 5 }, TypeError, "option 'blockFor': expected as 'blockDuration' of a throttler"],
   [{ maxKey: 5 }, TypeError, "did you mean 'maxKeys'?"],
   [{ limits: [] }, TypeError, 'unknown option "limits"'],
+  [{ redis: 'redis://localhost', lease: 100 }, TypeError, "option 'lease': not available here"],
   [{ maxKeys: 0 }, RangeError, "option 'maxKeys'"],
   [{ namespace: '{}' }, RangeError, "option 'namespace'"],
   [null, TypeError, "option 'options'"],

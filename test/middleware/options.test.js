@@ -104,6 +104,10 @@ test.each(
   expect(refusalOf({ [name]: value }, error)).toContain(name);
 });
 
+/** Permits that are taken ahead. */
+const LEASE = { redis: 'redis://127.0.0.1:1', namespace: 'n', lease: 100 };
+const LIMITS = { interval: 1000, maxInInterval: 5 };
+
 test.each([null, 5, 'limit', [], true])('options that are %p are refused', (options) => {
   expect(refusalOf(options)).toMatch(/^rateLimit: option 'options'/);
 });
@@ -125,6 +129,12 @@ test.each([
   [{ skipSuccessfulRequests: true, limiter: { attempt() {} } }, /'limiter'/],
   [{ cost: 2, limiter: { attempt() {} } }, /'limiter'.*peek/],
   [{ cost: 2, rules: [{ path: '/' }] }, /'cost': conflicts with 'rules'/],
+  [{ ...LEASE, limit: () => 5 }, /'lease': conflicts with a 'limit' that each request brings/],
+  [
+    { ...LEASE, limit: () => ({ calls: 5 }), limits: [{ ...LIMITS, name: 'calls' }] },
+    /'lease': conflicts/,
+  ],
+  [{ ...LEASE, rules: [{ path: '/', limit: () => 5 }] }, /'lease': conflicts/],
   [{ onAuthError: () => {} }, /'onAuthError'/],
   [{ authenticate, keyGenerator: () => 'k' }, /'keyGenerator'/],
   [{ authenticate, ipv6Subnet: 64 }, /'ipv6Subnet'/],
@@ -135,6 +145,11 @@ test.each([
   [{ limits: [{ interval: 1, maxInInterval: 1 }], limit: 'z' }, /'limit'/],
 ])('%o is refused', (options, message) => {
   expect(refusalOf(options)).toMatch(message);
+});
+
+test.each([0, Number.POSITIVE_INFINITY, 60])('a limit of %p goes with lease', (limit) => {
+  expect(rateLimit({ ...LEASE, limit })).toHaveLength(3);
+  expect(rateLimit({ ...LEASE, rules: [{ path: '/', limit }] })).toHaveLength(3);
 });
 
 const COUNTING = 'windowMs interval limit max limits countBlocked blockFor algorithm';

@@ -19,6 +19,7 @@ const {
 } = require('../support/redis-cluster');
 const { callsOf, startRedis } = require('../support/redis-server');
 const peers = require('../support/tcp-peers');
+const { handClock } = require('../support/set-up');
 const { patient } = require('../support/tiers');
 
 /** Waited for in full where a node is frozen. */
@@ -71,6 +72,22 @@ describe('three primaries', () => {
       expect(decisions.map(({ actionsLeft }) => actionsLeft)).toEqual(left);
       expect(await limiter.refund(decisions[7])).toBe(true);
       expect((await limiter.peek(IDS[7])).allowed).toBe(true);
+    });
+
+    test('leases of ids on all nodes, settled by `close`', async () => {
+      const { clock, advance } = handClock();
+      const common = { interval: 1000, maxInInterval: 100, namespace: `${name} leases`, clock };
+      const limiter = limiterWith({ ...common, lease: 100 });
+      for (let i = 0; i < 40; i++) {
+        await Promise.all(IDS.map((id) => limiter(id)));
+        advance(5);
+      }
+      expect(limiter.stats().leases).toBe(IDS.length);
+      expect(limiter.stats().local).toBeGreaterThan(IDS.length);
+      await limiter.close();
+      const plain = limiterWith(common);
+      const usages = await Promise.all(IDS.map((id) => plain.usage(id)));
+      expect(usages.map(({ used }) => used)).toEqual(Array(IDS.length).fill(40));
     });
 
     test('checks of one turn are one run for each slot', async () => {

@@ -9,7 +9,7 @@ const { RateLimiter, ConcurrencyLimiter, concurrencyLimit } = require('../..');
 const rollgate = require('../../lib/adapters/fastify');
 const { concurrencyLimitFetch } = require('../../lib/adapters/fetch');
 const SCRIPTS = require('../../lib/stores/redis/scripts');
-const platform = require('../../lib/base/platform/node');
+const { clocks } = require('../../lib/stores/redis/clocks');
 const { hasNativeRedis } = require('../support/bindings');
 const { gatedClient } = require('../support/gated-client');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
@@ -67,7 +67,7 @@ const isFree = (limiter) => waitUntil('it is free', async () => (await usedBy(li
 
 /** Clocks of this host jump ahead. */
 function sleepFor(ms, clock = 'wall') {
-  const [owner, name] = clock === 'wall' ? [Date, 'now'] : [platform, 'monotonicMs'];
+  const [owner, name] = clock === 'wall' ? [Date, 'now'] : [clocks, 'boot'];
   const read = owner[name].bind(owner);
   jest.spyOn(owner, name).mockImplementation(() => read() + ms);
 }

@@ -207,7 +207,7 @@ RateLimiter.attemptAll([{ limiter, ...TERMS }]);
 expectType<RateLimiter.Usage>(limiter.record());
 expectType<RateLimiter.Usage>(limiter.record('id', { cost: { calls: 5 }, calendar: {} }));
 expectError(limiter.attempt('id', { limits: '5' }));
-expectError(limiter.attempt('id', { limits: { calls: undefined } }));
+expectType<Decision>(limiter.attempt('id', { limits: { calls: undefined } }));
 expectError(limiter.attempt('id', { calendar: { calendar: 'day' } }));
 expectError(limiter.usage('id', { cost: 5 }));
 expectError(limiter.record('id', { limits: 5 }));
@@ -278,6 +278,7 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectError(RateLimiter({ shared: 'api', namespace: 'n', ...GOOD }));
   expectError(RateLimiter({ shared: 'api', onError: 'allow', ...GOOD }));
   expectError(RateLimiter({ shared: 'api', localRefusals: true, ...GOOD }));
+  expectError(RateLimiter({ shared: 'api', lease: 100, ...GOOD }));
   expectError(new InMemoryRateLimiter({ shared: 'api', ...GOOD }));
 
   // The file
@@ -344,6 +345,16 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectError(RateLimiter({ redis: url, namespace: 5, ...GOOD }));
   RateLimiter({ redis: url, countBlocked: false, localRefusals: true, ...GOOD });
   expectError(RateLimiter({ redis: url, countBlocked: false, localRefusals: 1, ...GOOD }));
+  const leasing = RateLimiter({ redis: url, countBlocked: false, lease: 100, ...GOOD });
+  expectType<AsyncRateLimiter>(leasing);
+  const { leases, leased, returned, local } = leasing.stats();
+  expectType<(number | undefined)[]>([leases, leased, returned, local]);
+  RateLimiter({ redis: maybe.redis, countBlocked: false, lease: undefined, ...GOOD });
+  expectError(RateLimiter({ redis: url, countBlocked: false, lease: '100', ...GOOD }));
+  expectError(RateLimiter({ redis: url, countBlocked: false, lease: true, ...GOOD }));
+  expectAssignable<RateLimiter.RedisMessage>({
+    ...{ type: 'call', limiter: leasing, command: 'lease', ids: 1, durationMs: 1, error: null },
+  });
   expectType<RateLimiter>(RateLimiter({ namespace: 'n', onError: 'allow', ...GOOD }));
   expectError(new RateLimiter.InMemoryRateLimiter({ redis: url, ...GOOD }));
 
@@ -438,6 +449,7 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectError(RateLimiter({ kv: { ...atOnce, get: () => 'text' }, ...NAMED }));
   expectError(RateLimiter({ kv: numbered, redis: 'redis://localhost', ...NAMED }));
   expectError(RateLimiter({ kv: numbered, localRefusals: true, ...NAMED }));
+  expectError(RateLimiter({ kv: numbered, lease: 100, ...NAMED }));
   expectError(RateLimiter({ redis: 'redis://localhost', commandTimeout: 5, ...NAMED }));
   expectError(RateLimiter({ commandTimeout: 5, interval: 1000, maxInInterval: 10 }));
 

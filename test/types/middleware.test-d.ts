@@ -121,6 +121,9 @@ rateLimit({
   statusCode: 503,
 });
 rateLimit({ redis: 'redis://localhost', countBlocked: false, localRefusals: true, limit: 5 });
+rateLimit({ redis: 'redis://localhost', namespace: 'a', lease: 100, limit: 6000, windowMs: 1000 });
+rateLimit({ redis: 'redis://localhost', rules: [{ path: '/', limit: 6000 }], lease: 100 });
+expectError(rateLimit({ redis: 'redis://localhost', lease: '100', limit: 6000 }));
 for (const trustProxy of [
   true,
   1,
@@ -383,6 +386,7 @@ new RollgateThrottlerStorage({ algorithm: 'fixed-window', countBlocked: true, sh
 new RollgateThrottlerStorage({ algorithm: 'gcra' });
 expectError(new RollgateThrottlerStorage({ limit: 5 }));
 expectError(new RollgateThrottlerStorage({ blockFor: 5 }));
+expectError(new RollgateThrottlerStorage({ redis: 'redis://localhost', lease: 100 }));
 
 // Metrics
 expectType<Metrics>(registerMetrics());

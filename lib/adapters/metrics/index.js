@@ -37,9 +37,22 @@ const DEFINITIONS = {
   },
   keys: { help: 'Ids held', read: ({ keys }) => keys },
   memory_bytes: { help: 'Memory held for ids, in bytes', read: ({ bytes }) => bytes },
+  leased_permits_total: {
+    help: 'Permits that Redis granted ahead (lease)',
+    read: ({ leased }) => leased,
+  },
+  leases: { help: 'Leases that are open', read: ({ leases }) => leases },
+  local_decisions_total: {
+    help: 'Attempts that were decided without asking Redis (lease)',
+    read: ({ local }) => local,
+  },
   pending_calls: {
     help: 'Calls that wait for an answer of Redis or the key-value store',
     read: ({ connection }) => connection?.pending,
+  },
+  returned_permits_total: {
+    help: 'Permits that were given back unused (lease)',
+    read: ({ returned }) => returned,
   },
   slots_held: { help: 'Slots that are held', read: ({ held }) => held },
   slots_leaked_total: {

@@ -9,6 +9,9 @@ const { LIMITER_NAMES } = require('../../limiter/options');
 const DEFAULT_WINDOW_MS = 60_000;
 const DEFAULT_LIMIT = 5;
 
+/** A window to check other options with, before the right one is known: a lease must fit into it. */
+const ANY_WINDOW_MS = 60_000;
+
 /** Names of one option: the first one given wins, the last one is the limiter's. */
 const INTERVAL_NAMES = ['windowMs', 'interval'];
 const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
@@ -107,6 +110,7 @@ function assertIsCost(cost, read) {
 
 module.exports = {
   ANY_COST,
+  ANY_WINDOW_MS,
   INTERVAL_NAMES,
   LIMITER_OPTIONS,
   LIMIT_NAMES,

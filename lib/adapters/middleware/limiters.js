@@ -5,7 +5,7 @@ const stores = require('#stores');
 const { sharedByCopies } = require('../../base/copies');
 const { costIn, isCost, wrongEntryOf } = require('../../options/costs');
 const { tightestWindow, windowState } = require('../../base/decision');
-const { rangeError, show, typeError } = require('../../base/errors');
+const { optionError, rangeError, show, typeError } = require('../../base/errors');
 const { ASSERT_FITS, ATTEMPT_OR_REFUSE, USAGE } = require('../../base/internal-methods');
 const RateLimiter = require('../../limiter');
 const { isPlainObject } = require('../../options/values');
@@ -21,12 +21,15 @@ const own = new WeakMap();
 /** The middleware calls attempt, peek, settle, refund and clear of a limiter and knows nothing of its store. */
 function limiterFor({ limiter, limit, limiterOptions }) {
   if (limiter !== undefined) return limiter;
+  if (typeof limit === 'function' && limiterOptions.lease !== undefined) {
+    throw optionError('lease', "conflicts with a 'limit' that each request brings");
+  }
   if (!comesByRequest(limit) || limiterOptions.limits !== undefined) {
     const made = new RateLimiter(limiterOptions);
     own.set(made, undefined);
     return made;
   }
-  return limiterByRequest(limiterOptions);
+  return limiterByRequest({ ...limiterOptions, lease: undefined }); // 0 or Infinity: nothing to take
 }
 
 /** A log in shared memory has room for so many actions, and a log of refusals keeps so many. */

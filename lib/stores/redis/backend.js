@@ -19,12 +19,13 @@ function nameOf({ operation, actual }) {
   if (operation === OPERATIONS.SETTLE) return actual === 0 ? 'refund' : 'settle';
   if (operation === OPERATIONS.BLOCK) return 'block';
   if (operation === OPERATIONS.RECORD) return 'record';
+  if (operation === OPERATIONS.LEASE) return 'lease';
   return operation === OPERATIONS.CLEAR ? 'clear' : 'attempt';
 }
 
 /**
- * A backend of remote/store.js. A subclass has `isCluster`, `maxQueue`, nodeOf(key), which names the node that serves
- * the key now, roomAt(node), how many more calls may wait for it, stats() and close() as docs/design/remote-stores.md
+ * A backend of remote/store.js. A subclass has `isCluster`, `maxQueue`, `commandTimeout`, nodeOf(key), which names
+ * the node that serves the key now, roomAt(node), how many more calls may wait for it, stats() and close() as docs/design/remote-stores.md
  * specifies, and, each within a deadline:
  *
  * - askKey(call, question, amounts) ends a call by the reply to a question about its key: see questions.js
@@ -92,12 +93,18 @@ class RedisBackend {
 
   #ask(call) {
     if (isDecision(call.operation)) this.#decide(call);
+    else if (call.operation === OPERATIONS.LEASE) this.#lease(call);
     else this.#resultOf(call).then((result) => call.done(null, result), call.done);
   }
 
   #decide(call) {
     const question = this.#questions.of(call);
     this.askKey(call, question, this.#questions.amountsOf(call.cost));
+  }
+
+  /** A call about leases has the `amounts` of leases.lua. */
+  #lease(call) {
+    this.askKey(call, this.#questions.ofLease(call), call.amounts);
   }
 
   /** Promises the reply to a call that settles or blocks. */

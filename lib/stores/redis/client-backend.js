@@ -25,6 +25,7 @@ class ClientBackend extends RedisBackend {
     super(policy, `${batches.adapter.prefix}${namespace}`, suffix);
     this.detectedClientType = connection.kind.type;
     this.maxQueue = connection.maxQueue;
+    this.commandTimeout = connection.commandTimeout;
     this.isCluster = batches.adapter.isCluster;
     this.#batches = batches;
     this.#calls = batches.createPendingCalls(connection);
@@ -59,9 +60,14 @@ class ClientBackend extends RedisBackend {
     return { isUp: this.#batches.adapter.isUp(), ...this.#calls.stats() };
   }
 
+  /** Sends what waits for the end of the turn. */
+  flush() {
+    this.#batches.flush();
+  }
+
   /** The owner may close the client next, so pending calls are sent before. They settle within their deadlines. */
   async close() {
-    this.#batches.flush();
+    this.flush();
   }
 }
 

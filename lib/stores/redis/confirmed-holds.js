@@ -2,8 +2,8 @@
 'use strict';
 
 const { clearTimeout, setTimeout } = require('node:timers'); // as they are now: fake timers of tests must not stop them
-const { elapsedMs, readClocks } = require('../../base/clock');
 const { LONGEST_TIMER } = require('../../base/timers');
+const { elapsedMs, readClocks } = require('./clocks');
 
 /** A part of `ttl`. One renewal may fail. */
 const RENEWED_AFTER = 1 / 3;
@@ -12,6 +12,7 @@ const BELIEVED_FOR = 7 / 8;
 /** The earlier one by each clock: one of them may have stepped between the two. */
 const earlierOf = (one, other) => ({
   boot: Math.min(one.boot, other.boot),
+  steady: Math.min(one.steady, other.steady),
   wall: Math.min(one.wall, other.wall),
 });
 

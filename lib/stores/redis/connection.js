@@ -49,6 +49,10 @@ class RedisConnection {
     return this.#options.maxQueue;
   }
 
+  get commandTimeout() {
+    return this.#options.commandTimeout;
+  }
+
   get isCluster() {
     return this.#options.cluster !== undefined;
   }

@@ -34,6 +34,10 @@ class NativeBackend extends RedisBackend {
     return this.#connection.maxQueue;
   }
 
+  get commandTimeout() {
+    return this.#connection.commandTimeout;
+  }
+
   nodeOf(key) {
     return this.#client.nodeOf(key);
   }
@@ -59,6 +63,9 @@ class NativeBackend extends RedisBackend {
   stats() {
     return this.#client.stats();
   }
+
+  /** What waits for the end of the turn is sent then, because nobody else closes the connection. */
+  flush() {}
 
   /** Fails pending calls. The connection stays open for other limiters. */
   async close() {

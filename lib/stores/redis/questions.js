@@ -2,7 +2,7 @@
 'use strict';
 
 const { decisionLength } = require('../../base/decision');
-const { isAttempt, isDecision } = require('../remote/operations');
+const { OPERATIONS, isAttempt, isDecision } = require('../remote/operations');
 const script = require('./script');
 
 /**
@@ -21,10 +21,14 @@ const script = require('./script');
 /** No calendars. */
 const NO_NUMBERS = [];
 
+/** How many numbers follow those of a decision. */
+const numbersBehind = (operation) => (operation === OPERATIONS.LEASE ? 2 : 0);
+
 class Questions {
   #policy;
   #calendars; // by window; undefined if none has one
   #common = []; // those that many calls have in common
+  #ofLeases = []; // by how many amounts a call has
   #aroundCommon = NO_NUMBERS; // the numbers of calendars in these
 
   constructor(policy) {
@@ -58,6 +62,15 @@ class Questions {
     return this.#create(call, NO_NUMBERS);
   }
 
+  /** The question of a call about leases. */
+  ofLease({ operation, now, amounts: { length } }) {
+    const number = this.#policy.isWeighted ? script.AMOUNTS : 0;
+    const call = script.callNumbers(operation, true, now, number, length);
+    if (now !== undefined) return this.#create(call, NO_NUMBERS);
+    this.#ofLeases[length] ??= this.#create(call, NO_NUMBERS);
+    return this.#ofLeases[length];
+  }
+
   /** The numbers of each calendar window: the server's clock chooses a window, this one those to choose from. */
   #numbersAround(now, calendars = this.#calendars) {
     if (this.#calendars === undefined) return NO_NUMBERS;
@@ -74,9 +87,9 @@ class Questions {
       head,
       headText: head.latin1Slice(),
       isApart: script.hasLongLogs(this.#policy, limits) || !isAttempt(operation),
-      isChange: !isDecision(operation),
+      isChange: !isDecision(operation) && operation !== OPERATIONS.LEASE,
       isFull: full === 1,
-      length: full === 1 ? decisionLength(windows.length) : 1,
+      length: full === 1 ? decisionLength(windows.length) + numbersBehind(operation) : 1,
     };
   }
 }

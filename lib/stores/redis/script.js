@@ -194,6 +194,7 @@ function checkInteger(reply, least) {
 }
 
 module.exports = {
+  AMOUNTS,
   SERVER_TIME,
   amountsOf,
   callNumbers,

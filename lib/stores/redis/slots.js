@@ -2,11 +2,11 @@
 // confirmed lately. docs/design/remote-stores.md has the protocol.
 'use strict';
 
-const { readClocks } = require('../../base/clock');
 const { closedError, errorOfFailure, throwClosed } = require('../../base/errors');
 const { remoteIdToString } = require('../../base/ids');
 const { FULL, Hold, Holds } = require('../holds');
 const { Outages } = require('../remote/on-error');
+const { readClocks } = require('./clocks');
 const { ConfirmedHolds } = require('./confirmed-holds');
 const failures = require('./failures');
 const { SlotCommands } = require('./slot-commands');

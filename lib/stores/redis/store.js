@@ -10,10 +10,14 @@ const { RedisSlots } = require('./slots');
 const backendOf = ({ connection }) =>
   connection.client === undefined ? NativeBackend : ClientBackend;
 
+/** Loaded when it is needed. */
+const withLeases = (...given) => new (require('./leases').Leases)(...given);
+
 function createRedisStore(checked) {
   const { connection, namespace, onError } = checked.redis;
   const Backend = backendOf(checked.redis);
-  return new RemoteStore(checked, new Backend({ connection, policy: checked, namespace }), onError);
+  const backend = new Backend({ connection, policy: checked, namespace });
+  return new RemoteStore(checked, checked.lease ? withLeases(backend, checked) : backend, onError);
 }
 
 /** The store of a concurrency limiter. */

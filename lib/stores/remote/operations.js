@@ -1,7 +1,7 @@
 // What a remote store asks its backend for.
 'use strict';
 
-/** The operations of calls: the first six are `operation` in frame.lua. */
+/** The operations of calls: the first seven are `operation` in frame.lua. */
 const OPERATIONS = {
   PEEK: 0,
   ATTEMPT: 1,
@@ -9,8 +9,9 @@ const OPERATIONS = {
   SETTLE: 3,
   BLOCK: 4,
   RECORD: 5,
-  CLEAR: 6,
-  PROBE: 7, // whether the store answers for this id
+  LEASE: 6, // of a backend on Redis
+  CLEAR: 7,
+  PROBE: 8, // whether the store answers for this id
 };
 
 const isAttempt = (operation) =>

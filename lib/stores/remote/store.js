@@ -48,6 +48,8 @@ function createClock(clock, onFailure) {
 class RemoteStore {
   answersAtOnce = false;
   #backend;
+  /** The backend, if it can decide without asking. */
+  #deciding;
   #fallback;
   #refusals;
   #outages;
@@ -67,6 +69,7 @@ class RemoteStore {
   constructor(checked, backend, onError) {
     this.detectedClientType = backend.detectedClientType;
     this.#backend = backend;
+    this.#deciding = backend.answer === undefined ? null : backend;
     this.#fallback = createFallback(onError, checked);
     this.#refusals = checked.localRefusals ? new LocalRefusals(checked) : null;
     const ask = (call) => backend.ask(call);
@@ -75,6 +78,7 @@ class RemoteStore {
     this.#readNow = createClock(checked.clock, () => this.#counts.errors++);
     this.#observesDecisions = checked.isInner ? NEVER : DECISIONS.flag;
     backend.ownedBy?.(this.call);
+    backend.useClock?.(this.#readNow);
   }
 
   assertOpen() {
@@ -99,15 +103,28 @@ class RemoteStore {
 
   /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT. */
   #decide(given, cost, records, read, isFull, terms) {
-    return new Promise((resolve, reject) => {
+    try {
       const id = this.#readId(given);
       const now = this.#readNowOpen();
-      const repeated = this.#repeated(id, cost, records, isFull, now, terms);
-      if (repeated !== undefined) {
-        this.#note(given, cost, records, repeated);
-        resolve(read(repeated));
-        return;
+      const known =
+        this.#deciding?.answer(id, cost, records, isFull, now) ??
+        this.#repeated(id, cost, records, isFull, now, terms);
+      if (known === undefined) {
+        const operation = OPERATION_OF[records];
+        const call = { operation, id, cost, isFull, now, terms, done: undefined };
+        return this.#askToDecide(call, given, records, read);
       }
+      this.#note(given, cost, records, known);
+      return Promise.resolve(read(known));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** `given` is the id in the user's form. */
+  #askToDecide(call, given, records, read) {
+    return new Promise((resolve, reject) => {
+      const { id, cost, terms } = call;
       const decideByFallback = () => this.#decideByFallback(id, cost, records, read, terms);
       // Before the call: after a failover, its failure says nothing about the part's successor.
       const part = this.#partOf(id);
@@ -115,7 +132,7 @@ class RemoteStore {
         resolve(decideByFallback());
         return;
       }
-      const done = (failed, numbers) => {
+      call.done = (failed, numbers) => {
         if (failed === null) {
           this.#note(given, cost, records, numbers);
           resolve(read(numbers));
@@ -125,7 +142,7 @@ class RemoteStore {
           resolve(new Promise((decided) => decided(decideByFallback())));
         }
       };
-      this.#ask({ operation: OPERATION_OF[records], id, cost, isFull, now, terms, done });
+      this.#ask(call);
     });
   }
 
@@ -295,6 +312,7 @@ class RemoteStore {
       fallbacks,
       localRefusals,
       connection: this.#backend.stats(),
+      ...this.#deciding?.leaseStats(),
     };
   }
 

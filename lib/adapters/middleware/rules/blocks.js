@@ -18,6 +18,7 @@ function createBlocks({ rules, storeOptions, passOnStoreError }, logger) {
   const { onError = 'throw' } = storeOptions;
   const blocked = new RateLimiter({
     ...storeOptionsFor(storeOptions, 'blocks'),
+    lease: undefined,
     interval: 1,
     maxInInterval: 1,
     countBlocked: false,

@@ -14,6 +14,7 @@ const {
 } = require('../../../options/values');
 const { isWellFormed } = require('../../../base/ids');
 const {
+  ANY_WINDOW_MS,
   LIMIT_NAMES,
   RULE_OPTIONS,
   STORE_OPTIONS,
@@ -42,7 +43,7 @@ const NEED_LIMITS = [...OWN_NAMES, ...RULE_OPTIONS.filter((name) => !LIMIT_NAMES
 function readRules(given, own) {
   const storeOptions = pick(given, STORE_OPTIONS);
   // These belong to each rule.
-  const anyLimits = { interval: 1, maxInInterval: 1, countBlocked: false };
+  const anyLimits = { interval: ANY_WINDOW_MS, maxInInterval: 1, countBlocked: false };
   limiter.readLimiterOptions({ ...storeOptions, ...anyLimits });
   const list = readList('rules', given.rules, 'a list of at least one rule');
   const rules = list.map((rule, i) => readInPlace(`rules[${i}]`, () => readRule(rule, i, own)));
