@@ -29,6 +29,7 @@ const NAMES = [
   'costs',
   'slots',
   'quotas',
+  'leases',
   'shared',
   'middleware',
   'load',

@@ -98,6 +98,14 @@ const gtestSources = {
   apt: 'googletest',
   found: () => existsSync('/usr/src/googletest'),
 };
+const spin = {
+  what: 'Spin, the model checker (spin on PATH)',
+  apt: 'spin',
+  brew: 'spin',
+  found: () => onPath('spin'),
+};
+/** Spin writes C and calls this preprocessor, whatever the compiler of the addon is. */
+const gcc = { what: 'gcc', apt: ['gcc', 'libc6-dev'], found: () => onPath('gcc') };
 const luacheck = { what: 'luacheck', apt: 'lua-check', found: () => onPath('luacheck') };
 const debootstrap = {
   what: 'debootstrap',
@@ -138,6 +146,8 @@ const openssl = {
   found: () => onPath('openssl'),
 };
 
+const modelTools = [spin, gcc];
+
 const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   build: { system: nativeTools, parts: ['addon'] },
@@ -150,7 +160,10 @@ const purposes = {
   // These build what they need.
   files: { system: [...nativeTools, gtest, redis, openssl, wasmTools], parts: ['wasm'] },
   all: {
-    system: [...nativeTools, gtest, browser, redis, openssl, clang, fuzzer, wasmTools],
+    system: [
+      ...[...nativeTools, gtest, browser, redis, openssl, clang, fuzzer, wasmTools],
+      ...modelTools,
+    ],
     parts: ['addon', 'wasm'], // each suite builds its own tests
   },
   systems: { system: [debootstrap], parts: [] },
@@ -166,6 +179,7 @@ const purposes = {
   arm64: { system: [...nativeTools, crossCompiler, qemu, gtestSources, redis, openssl], parts: [] },
   docs: { system: [], parts: [] },
   fuzz: { system: [clang, fuzzer, ...buildTools], parts: [] },
+  models: { system: modelTools, parts: [] },
 };
 
 const titles = { addon: 'the native addon', tests: 'the C++ tests', bench: 'the C++ benchmarks' };

@@ -145,6 +145,7 @@ const allSuites = {
   asan: () => ctest('asan', ['--exclude-regex', SLOW_CTEST]),
   'jest-asan': jestUnderAsan,
   fuzz: () => node('scripts/fuzz.mjs', ['--seconds=30']),
+  models: () => node('scripts/models.mjs', ['--small']),
   runtimes: () => [node('scripts/runtimes.mjs'), node('scripts/hosts.mjs')].every(Boolean),
   bundlers: () => node('scripts/bundlers.mjs'),
 };

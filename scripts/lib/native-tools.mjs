@@ -69,9 +69,9 @@ const managers = [
 export function commandsFor(tools) {
   const manager = managers.find(({ command }) => onPath(command));
   if (!manager) return [];
-  const names = tools.map((tool) => tool[manager.name]).filter(Boolean);
+  const names = tools.flatMap((tool) => tool[manager.name] ?? []);
   // A Mac has its compiler and make from Apple.
-  const apples = manager.name === 'brew' && names.length < tools.length;
+  const apples = manager.name === 'brew' && tools.some((tool) => !tool.brew);
   return [
     ...(apples ? ['xcode-select --install'] : []),
     ...(names.length > 0 ? [`${manager.install} ${names.join(' ')}`] : []),
