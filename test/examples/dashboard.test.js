@@ -56,6 +56,10 @@ describe('the queries', () => {
     const limiters = {
       memory: RateLimiter(options),
       redis: RateLimiter({ ...options, redis: server.url, onError: 'memory' }),
+      leases: RateLimiter({
+        ...{ ...options, namespace: 'dashboard-leases', redis: server.url },
+        ...{ countBlocked: false, lease: 1000 },
+      }),
       slots: RateLimiter.ConcurrencyLimiter({ max: 1 }),
     };
     const metrics = registerMetrics({ limiters, register });
@@ -83,6 +87,7 @@ describe('the queries', () => {
     } finally {
       metrics.unregister();
       await limiters.redis.close();
+      await limiters.leases.close();
     }
   });
 

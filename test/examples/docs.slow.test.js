@@ -129,6 +129,10 @@ const PAGES = {
     prints: ['go ahead\n', 'node-redis false\n', '', '', '', '', '', '', '0 0\n'],
     change: (code) => code.replace('redis://127.0.0.1:6379', server.url),
   },
+  'docs/leases.md': {
+    prints: ['go ahead\n'],
+    change: (code) => code.replace('redis://127.0.0.1:6379', server.url),
+  },
   'docs/kv.md': {
     prints: ['go ahead\n', 'go ahead\n'],
     change: (code) => code.replace("'limits.db'", JSON.stringify(path.join(folder, 'limits.db'))),

@@ -9,7 +9,7 @@ const { blocksByHeading, blocksOf, load, withServer } = require('../support/page
 
 const PAGE = 'docs/recipes.md';
 const [CODE] = blocksByHeading(PAGE).get('A gateway to a language model');
-const PRINTED = blocksOf(PAGE, 'text').at(-1);
+const PRINTED = blocksOf(PAGE, 'text').find((text) => text.includes('streams'));
 const NOTHING_HELD = { keys: 0, held: 0, leaked: 0, waiting: 0 };
 const times = (count, item) => Array(count).fill(item);
 

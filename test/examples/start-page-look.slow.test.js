@@ -9,7 +9,7 @@ const { patient } = require('../support/tiers');
 
 const DESKTOP = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
-const PRESETS = ['burst', 'steady', 'polite', 'attacker', 'shared', 'separate'];
+const PRESETS = ['burst', 'steady', 'polite', 'attacker', 'shared', 'separate', 'leases'];
 const LEAST_CONTRAST = 4.5;
 
 /** The page's script, and what lets the browser paint before it runs. */
@@ -148,7 +148,7 @@ describeInBrowser('the start page', () => {
       await page.focus('#slots-lane [tabindex="0"]');
       read.push(...(await page.evaluate(contrasts)));
     }
-    expect(read.length).toBeGreaterThan(6 * 40);
+    expect(read.length).toBeGreaterThan(PRESETS.length * 40);
     expect(read.filter(({ contrast }) => contrast < LEAST_CONTRAST)).toEqual([]);
   });
 
@@ -164,7 +164,7 @@ describeInBrowser('the start page', () => {
 
   test('the legend has exactly the symbols that the lanes have', async () => {
     await open();
-    for (const preset of ['attacker', 'shared']) {
+    for (const preset of ['attacker', 'shared', 'leases']) {
       await page.click(`#presets [value="${preset}"]`);
       const { inLegend, inLanes } = await page.evaluate(() => {
         const uses = (part) =>
@@ -179,13 +179,14 @@ describeInBrowser('the start page', () => {
       expect(inLegend).toEqual(inLanes);
     }
     const parts = await page.evaluate(() =>
-      ['.band', '.boundary', '.now', '.bracket path', '.slot', 'rect.allowed'].map((part) =>
-        ['#legend', '.run'].map((where) => {
-          const { fill, stroke, strokeDasharray } = getComputedStyle(
-            document.querySelector(`${where} ${part}`),
-          );
-          return [fill, stroke, strokeDasharray];
-        }),
+      ['.band', '.boundary', '.now', '.bracket path', '.slot', 'rect.allowed', '.lent'].map(
+        (part) =>
+          ['#legend', '.run'].map((where) => {
+            const { fill, stroke, strokeDasharray } = getComputedStyle(
+              document.querySelector(`${where} ${part}`),
+            );
+            return [fill, stroke, strokeDasharray];
+          }),
       ),
     );
     for (const [inLegend, inLanes] of parts) expect(inLegend).toEqual(inLanes);

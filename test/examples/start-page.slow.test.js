@@ -2,6 +2,7 @@
 'use strict';
 
 const { limiterCode, slotsCode } = require('../../examples/start/page/code');
+const { runLeases } = require('../../examples/start/page/leases');
 const { ALGORITHMS, mostInAnyWindow, simulate } = require('../../examples/start/page/simulation');
 const { mostAtOnce, runningAt, runSlots } = require('../../examples/start/page/slots');
 const { launchBrowser } = require('../support/browser');
@@ -10,7 +11,9 @@ const { choose, openPage, readLanes, readSlots } = require('../support/start-pag
 const { patient } = require('../support/tiers');
 
 const BURST = { preset: 'burst', limit: 5, windowMs: 10_000, countBlocked: false };
-const PRESETS = ['burst', 'steady', 'polite', 'attacker', 'shared', 'separate'];
+const PRESETS = ['burst', 'steady', 'polite', 'attacker', 'shared', 'separate', 'leases'];
+/** A preset may raise the limit. */
+const limitOf = (preset) => (preset === 'leases' ? 20 : BURST.limit);
 
 // A sanitized addon is too slow for a page that is watched, and its preloaded library breaks the browser.
 const describeInBrowser = process.env.ROLLGATE_SANITIZED ? describe.skip : describe;
@@ -71,9 +74,10 @@ describeInBrowser('the start page', () => {
     expect(await page.getAttribute(`#presets [value="${preset}"]`, 'aria-pressed')).toBe('true');
     const countBlocked = await page.isChecked('#count-blocked');
     expect(countBlocked).toBe(preset === 'attacker');
-    expect(await lanes()).toEqual(lanesOf({ ...BURST, preset, countBlocked }));
+    const settings = { ...BURST, preset, limit: limitOf(preset) };
+    expect(await lanes()).toEqual(lanesOf({ ...settings, countBlocked }));
     await page.setChecked('#count-blocked', !countBlocked);
-    expect(await lanes()).toEqual(lanesOf({ ...BURST, preset, countBlocked: !countBlocked }));
+    expect(await lanes()).toEqual(lanesOf({ ...settings, countBlocked: !countBlocked }));
   });
 
   test.each(PRESETS)('draws a bar for each action of %s, and never too many', async (preset) => {
@@ -81,9 +85,9 @@ describeInBrowser('the start page', () => {
     await page.click(`#presets [value="${preset}"]`);
     for (const max of [3, 1, 5]) {
       await choose(page, 'max', max);
-      const expected = runSlots({ ...BURST, preset, max });
+      const expected = runSlots({ ...BURST, preset, limit: limitOf(preset), max });
       const { requests, ...shown } = await readSlots(page);
-      const processes = ['shared', 'separate'].includes(preset) ? 2 : 1;
+      const processes = ['shared', 'separate', 'leases'].includes(preset) ? 2 : 1;
       const most = mostAtOnce(expected);
       const allowed = expected.filter(({ decision }) => decision.allowed).length;
       expect(shown).toMatchObject({
@@ -105,6 +109,35 @@ describeInBrowser('the start page', () => {
         expect(new Set(own.map(({ top }) => top)).size).toBe(own.length);
       }
     }
+  });
+
+  test('draws the permits that are lent, up to now, apart from the requests', async () => {
+    await open();
+    expect(await page.isVisible('#lent')).toBe(false);
+    await page.click('#presets [value="leases"]');
+    expect(await page.isVisible('#lent')).toBe(true);
+    const settings = { ...BURST, preset: 'leases', limit: 20 };
+    const { lent, requests } = runLeases(settings);
+    const local = requests.filter(({ isLocal }) => isLocal).length;
+    const lane = '[data-algorithm="sliding-window-log"]';
+    expect(await text(`${lane} .rule`)).toBe(
+      `Lends permits: ${local} of ${requests.length} ask no Redis.`,
+    );
+    const widths = () =>
+      page.$$eval('#lanes .lent', (all) => all.map((each) => Number(each.getAttribute('width'))));
+    const perMs = (await page.$eval(`${lane} svg`, (svg) => svg.clientWidth - 16)) / 30_000;
+    for (const time of [30_000, 8000]) {
+      await choose(page, 'time', time);
+      const shown = (await widths()).filter((_, i) => i % 2 === 0);
+      lent.forEach(({ from, to }, i) => {
+        expect(shown[i]).toBeCloseTo(Math.max(0, Math.min(to, time) - from) * perMs, 0);
+      });
+    }
+    await page.focus(`${lane} [tabindex="0"]`);
+    await page.keyboard.press('Home');
+    expect(await text('#tip')).toMatch(/decidedon Redis/);
+    await page.setChecked('#count-blocked', true);
+    expect(await widths()).toEqual([]);
   });
 
   test('bars grow until their end, and the running ones are counted', async () => {

@@ -12,6 +12,7 @@ const {
   slotsExpressCode,
 } = require('../../examples/start/page/code');
 const { placeLanes, placeSlots } = require('../../examples/start/page/arrangement');
+const { leaseOf, runLeases } = require('../../examples/start/page/leases');
 const { PRESETS, WINDOWS } = require('../../examples/start/page/presets');
 const {
   ALGORITHMS,
@@ -117,6 +118,66 @@ describe('in a run', () => {
       simulate(settingsOf(preset)).map((requests) => mostInAnyWindow(requests, 10_000).count);
     expect(most('shared')).toEqual([5, 5, 5, 9]);
     expect(most('separate')).toEqual([10, 10, 10, 10]);
+  });
+
+  describe('with leases', () => {
+    const runs = VARIANTS.filter(
+      ({ preset, countBlocked }) => preset === 'leases' && !countBlocked,
+    );
+    const isInWindow =
+      (at, { windowMs }) =>
+      (request) =>
+        request.decision.allowed && request.at > at - windowMs && request.at <= at;
+
+    test('what is used and what is lent fit into the limit together, at any time', () => {
+      for (const settings of runs) {
+        const { requests, lent } = runLeases(settings);
+        const lentAt = (at) =>
+          lent.find(({ from, to }) => from <= at && at < to)?.permits ?? [0, 0];
+        for (const at of [...requests.map((each) => each.at), ...lent.map(({ from }) => from)]) {
+          const used = requests.filter(isInWindow(at, settings)).length;
+          const [a, b] = lentAt(at);
+          expect(used + a + b).toBeLessThanOrEqual(settings.limit);
+        }
+      }
+    });
+
+    test('a process holds permits for one lease at most, and uses only what it holds', () => {
+      for (const settings of runs) {
+        const { requests, lent } = runLeases(settings);
+        const held = (at, client) =>
+          lent.find(({ from, to }) => from < at && at <= to)?.permits[client] ?? 0;
+        for (const { at, client, isLocal, decision } of requests) {
+          if (isLocal && decision.allowed) expect(held(at, client)).toBeGreaterThan(0);
+        }
+        for (const client of [0, 1]) {
+          let since;
+          for (const { from, to, permits } of lent) {
+            if (permits[client] === 0) since = undefined;
+            else since ??= from;
+            // A lease that is used up is followed by the next one at once.
+            const renewed = requests.filter((each) => each.client === client && each.isLocal);
+            const isOne = !renewed.some(({ at }) => at > since && at <= to);
+            if (isOne) expect(to - (since ?? to)).toBeLessThanOrEqual(leaseOf(settings));
+          }
+        }
+      }
+    });
+
+    test('most requests need no Redis, where there is room', () => {
+      const { requests, lent } = runLeases(settingsOf('leases', { limit: 20 }));
+      expect(requests.filter(({ isLocal }) => isLocal).length).toBeGreaterThan(requests.length / 2);
+      expect(lent.some(({ permits: [a, b] }) => a > 0 && b > 0)).toBe(true);
+      expect(runLeases(settingsOf('leases', { limit: 1 })).lent).toEqual([]);
+    });
+
+    test('only a log that counts no refusals has them', () => {
+      const isKnown = (settings) =>
+        simulate(settings).map((requests) => requests.some(({ isLocal }) => isLocal !== undefined));
+      expect(isKnown(settingsOf('leases'))).toEqual([true, false, false, false]);
+      expect(isKnown(settingsOf('leases', { countBlocked: true }))).toEqual(Array(4).fill(false));
+      expect(isKnown(settingsOf('shared'))).toEqual(Array(4).fill(false));
+    });
   });
 });
 
@@ -257,7 +318,8 @@ describe('the code for a run', () => {
   }
 
   const cases = Object.keys(PRESETS)
-    .filter((preset) => preset !== 'separate' && (preset !== 'shared' || isOnLinux))
+    .filter((preset) => !['separate', 'leases'].includes(preset))
+    .filter((preset) => preset !== 'shared' || isOnLinux)
     .flatMap((preset) => ALGORITHMS.map(({ name }) => [preset, name]));
 
   test.each(cases)('decides on %s as the lane of %s does', (preset, name) => {
@@ -285,6 +347,27 @@ describe('the code for a run', () => {
       return callDirectly(middleware).calls.length === 1;
     });
     expect(passed).toEqual(requests.map(({ decision }) => decision.allowed));
+  });
+
+  test('has the lease of the lane, for the log alone', () => {
+    const settings = settingsOf('leases');
+    const make = jest.fn(() => async () => 0);
+    const run = (code) => new Function('require', 'console', code)(() => make, { log() {} });
+    const optionsOf = (algorithm, countBlocked = false) => {
+      run(limiterCode({ ...settings, countBlocked }, algorithm));
+      return make.mock.lastCall[0];
+    };
+    const onRedis = { redis: 'redis://127.0.0.1:6379', namespace: 'my-app' };
+    expect(optionsOf(LOG)).toMatchObject({ ...onRedis, countBlocked: false, lease: 5000 });
+    for (const [algorithm, counts] of [[LOG, true], [FIXED], [GCRA]]) {
+      expect(optionsOf(algorithm, counts)).toMatchObject(onRedis);
+      expect(optionsOf(algorithm, counts)).not.toHaveProperty('lease');
+    }
+    expect(expressCode(settings, LOG)).toContain('  lease: 5_000,');
+    for (const windowMs of [2000, 20_000]) {
+      run(limiterCode({ ...settings, windowMs }, LOG));
+      expect(() => RateLimiter(make.mock.lastCall[0]).close()).not.toThrow();
+    }
   });
 
   test('has the slots of the lane', () => {

@@ -1,0 +1,156 @@
+// Leases on Redis held by processes that are killed and stopped, over connections that break, lose and delay: no
+// interval has more uses than its limit. How soon newcomers are let in, and what the dead held is back.
+//
+// ROLLGATE_LEASE_SECONDS=600 is the large run, of 10^7 uses and 300 kills and stops.
+'use strict';
+
+const { setTimeout: pause } = require('node:timers/promises');
+const { RateLimiter } = require('../..');
+const { Holder, leaseWithFaults } = require('../support/lease-faults');
+const { redisAt } = require('../support/redis-clients');
+const { startRedis, stopRedis } = require('../support/redis-server');
+const { SureUses } = require('../support/sure-uses');
+const { patient } = require('../support/tiers');
+
+const SECONDS = Number(process.env.ROLLGATE_LEASE_SECONDS || 30);
+
+const log = { algorithm: 'sliding-window-log', countBlocked: false };
+/** `perSecond`: the mean rate of a process, of which there are four. */
+const limiterOf = (id, perSecond, lease, ...limits) => ({
+  id,
+  perSecond,
+  options: { ...log, namespace: 'killed', limits, lease },
+});
+const window = (maxInInterval, interval) => ({ interval, maxInInterval });
+
+const FAULTY = [
+  limiterOf('hot', 2400, 100, window(3000, 500)),
+  limiterOf('hotter', 8000, 50, window(20_000, 1000)),
+  limiterOf('two windows', 500, 200, window(400, 500), window(600, 1000)),
+  limiterOf('tight', 300, 100, window(100, 300)),
+  limiterOf('long lease', 400, 1000, window(500, 1000)),
+  limiterOf('slow', 40, 100, window(40, 1000)),
+];
+
+test('the count of sure uses is that of all intervals', () => {
+  const uses = new SureUses();
+  for (const [begin, end] of [
+    [0, 10],
+    [999, 1000],
+    [500, 3000], // longer than an interval
+    [1050, 1060],
+    [1150, 1160],
+  ]) {
+    uses.note(begin, end);
+  }
+  expect(uses.count).toBe(5);
+  // The clocks of two processes may differ by 100 us, so an interval has 1000.
+  expect([uses.mostIn(1100), uses.mostIn(1300), uses.mostIn(270)]).toEqual([3, 4, 3]);
+});
+
+// Kills: a lease that lasts longer than it is believed in, a settlement that gives back what is unknown, ages by the
+// largest clock, a failed request whose uses are sent again.
+test(
+  'no interval has more uses than its limit, and nothing is used after the processes have died',
+  async () => {
+    const found = await leaseWithFaults({ seed: 1, seconds: SECONDS, limiters: FAULTY });
+    console.log(JSON.stringify(found));
+    for (const [place, { options }] of FAULTY.entries()) {
+      for (const [i, { maxInInterval }] of options.limits.entries()) {
+        expect(found.most[place][i]).toBeLessThanOrEqual(maxInInterval);
+      }
+    }
+    expect(found.usedAfter).toEqual(FAULTY.map(() => 0));
+    expect(found.uses).toBeGreaterThan(100 * SECONDS);
+    expect(found.local).toBeGreaterThan(found.uses / 10); // a busy machine has fewer
+    expect(Object.keys(found.faults)).toEqual(expect.arrayContaining(['kill', 'stop', 'delay']));
+  },
+  patient(SECONDS * 1000 + 60_000),
+);
+
+describe('in real time', () => {
+  const LEASE = 500;
+  const INTERVAL = 1000;
+  const MAX = 600;
+  const options = { ...log, limits: [window(MAX, INTERVAL)], lease: LEASE };
+  let server;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(stopRedis);
+
+  const holderOf = (namespace, seed, perSecond) =>
+    new Holder({
+      url: server.url,
+      client: 'native',
+      limiters: [{ id: 'id', perSecond, rates: [1], options: { ...options, namespace } }],
+      seed,
+      note: () => {},
+    });
+
+  // Kills: a grant of all the room, or of all but what the other holders have.
+  test(
+    'a newcomer acts within a lease and 200 ms while others hold leases and there is room',
+    async () => {
+      const open = () =>
+        RateLimiter({ ...options, namespace: 'newcomer', redis: redisAt(server.url) });
+      const holders = Array.from({ length: 3 }, open);
+      const perMs = (0.8 * MAX) / INTERVAL / holders.length;
+      let due = 0;
+      let last = performance.now();
+      const timer = setInterval(() => {
+        const now = performance.now();
+        due += (now - last) * perMs;
+        last = now;
+        for (; due >= 1; due--) for (const limiter of holders) limiter('id');
+      }, 1);
+      await pause(2 * INTERVAL);
+      const waited = [];
+      for (let i = 0; i < 20; i++) {
+        const start = performance.now();
+        const newcomer = open();
+        while ((await newcomer('id')) > 0) await pause(1);
+        waited.push(performance.now() - start);
+        await newcomer.close();
+        await pause(37);
+      }
+      clearInterval(timer);
+      const leased = holders.reduce((sum, limiter) => sum + limiter.stats().leased, 0);
+      await Promise.all(holders.map((limiter) => limiter.close()));
+      console.log(`newcomer: at most ${Math.max(...waited).toFixed(1)} ms, leased ${leased}`);
+      expect(leased).toBeGreaterThan(MAX);
+      expect(Math.max(...waited)).toBeLessThanOrEqual(patient(LEASE + 200));
+    },
+    patient(60_000),
+  );
+
+  // Kills: a lease without an end, a guard of more than a second.
+  test(
+    'what a killed process held is back within its lease, a second and the interval',
+    async () => {
+      const observer = RateLimiter({
+        ...options,
+        lease: undefined,
+        namespace: 'killed',
+        redis: redisAt(server.url),
+      });
+      const waited = [];
+      for (let round = 0; round < 3; round++) {
+        const holder = holderOf('killed', round, 500);
+        await pause(1000);
+        while (holder.leased < MAX) await pause(10);
+        await holder.kill();
+        const killedAt = performance.now();
+        await pause(INTERVAL + 100);
+        const { used } = await observer.usage('id');
+        expect(used).toBeGreaterThan(1); // all its uses have left
+        while ((await observer.usage('id')).used > 0) await pause(5);
+        waited.push(performance.now() - killedAt);
+      }
+      await observer.close();
+      console.log(`killed: ${waited.map((ms) => ms.toFixed(0))} ms`);
+      expect(Math.max(...waited)).toBeLessThanOrEqual(patient(LEASE + 1000 + INTERVAL));
+    },
+    patient(60_000),
+  );
+});
