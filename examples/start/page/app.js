@@ -4,6 +4,7 @@
 const { placeLanes } = require('./arrangement');
 const { expressCode, limiterCode, slotsCode, slotsExpressCode } = require('./code');
 const { Lane } = require('./lane');
+const { hasLeases, runLeases } = require('./leases');
 const { Player } = require('./player');
 const { PRESETS, WINDOWS } = require('./presets');
 const { startServerLane } = require('./server-lane');
@@ -27,6 +28,8 @@ const player = new Player(show);
 /** The lane and the request that are pointed at. */
 let pointed;
 let runs = [];
+/** The permits that were lent, for each lane. */
+let lent = [];
 
 // ---- lanes ----
 
@@ -56,7 +59,7 @@ function point(lane, request, mark) {
     tip.hide();
   } else {
     mark.classList.add('pointed');
-    const numbers = lane === slots.lane ? numbersOfSlot(request) : numbersOf(request.decision);
+    const numbers = lane === slots.lane ? numbersOfSlot(request) : numbersOf(request);
     tip.show(titleOf(request), numbers, mark);
   }
   show();
@@ -82,6 +85,9 @@ function moveFocus(event, lane) {
 function run() {
   const share = player.end === 0 ? 1 : player.time / player.end;
   runs = simulate(settings);
+  lent = ALGORITHMS.map((algorithm) =>
+    hasLeases(settings, algorithm) ? runLeases(settings).lent : [],
+  );
   slots.run(settings);
   player.end = WINDOWS * settings.windowMs;
   describe();
@@ -98,7 +104,7 @@ function layOut() {
   lanes.forEach(({ lane, algorithm }, i) => {
     const { limit, windowMs } = settings;
     const place = { rows: rows[i], size, axis, measure, from: 0, to: end };
-    lane.setRun({ ...algorithm, ...place, requests: runs[i], limit, windowMs });
+    lane.setRun({ ...algorithm, ...place, requests: runs[i], lent: lent[i], limit, windowMs });
   });
   slots.layOut(end);
 }
@@ -112,9 +118,10 @@ function describe() {
   for (const element of document.querySelectorAll('[data-max]')) setText(element, String(max));
   for (const element of document.querySelectorAll('[data-window]'))
     setText(element, seconds(windowMs));
-  for (const { algorithm, part } of lanes) {
-    setText(part('rule'), algorithm.text(limit, seconds(windowMs), seconds(windowMs / limit)));
-  }
+  lanes.forEach(({ algorithm, part }, i) => {
+    const own = algorithm.text(limit, seconds(windowMs), seconds(windowMs / limit));
+    setText(part('rule'), hasLeases(settings, algorithm) ? textOfLeases(runs[i]) : own);
+  });
   setText($('traffic'), preset.traffic(settings));
   setText($('lesson'), preset.lesson(settings));
   for (const button of $('presets').children) {
@@ -126,6 +133,7 @@ function describe() {
   $('window').setAttribute('aria-valuetext', seconds(windowMs));
   $('count-blocked').checked = countBlocked;
   $('legend').dataset.clients = preset.limiters ? 2 : 1;
+  $('lent').hidden = preset.limiters !== 'leases';
   $('ticks').replaceChildren(
     ...Array.from({ length: WINDOWS + 1 }, (_, i) => {
       const tick = document.createElement('span');
@@ -134,6 +142,11 @@ function describe() {
     }),
   );
   showCode();
+}
+
+function textOfLeases(requests) {
+  const local = requests.filter(({ isLocal }) => isLocal).length;
+  return `Lends permits: ${local} of ${requests.length} ask no Redis.`;
 }
 
 function show() {
@@ -193,7 +206,9 @@ for (const [value, { name }] of Object.entries(PRESETS)) {
 $('presets').addEventListener('click', ({ target }) => {
   if (target.value === undefined) return;
   settings.preset = target.value;
-  settings.countBlocked = PRESETS[target.value].countBlocked ?? false;
+  const { countBlocked = false, leastLimit = 1 } = PRESETS[target.value];
+  settings.countBlocked = countBlocked;
+  settings.limit = Math.max(settings.limit, leastLimit);
   restart();
 });
 

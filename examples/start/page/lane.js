@@ -12,6 +12,8 @@ const FOOT = 3;
 /** Between the bars of two slots. */
 const BAR_GAP = 2;
 const LEAST_BAR = 2;
+/** Of a permit that is lent. At most half of the limit is. */
+const HIGHEST_PERMIT = 6;
 /** How far from a request the pointer may be, in pixels. */
 const REACH = 20;
 
@@ -21,6 +23,7 @@ const SYMBOLS = { allowed: ['dot', 'diamond'], refused: ['cross', 'plus'] };
 class Lane {
   #svg;
   #marks = [];
+  #lent = [];
   #shown = 0;
   #run;
 
@@ -28,6 +31,7 @@ class Lane {
   constructor(svg, onPoint) {
     this.#svg = svg;
     this.band = add(svg, 'rect', { class: 'band', y: HEAD });
+    this.lent = add(svg, 'g', {});
     this.boundaries = add(svg, 'g', { class: 'boundaries' });
     this.axis = add(svg, 'line', { class: 'axis' });
     this.bracket = add(svg, 'g', { class: 'bracket' });
@@ -64,8 +68,8 @@ class Lane {
    *
    * @param {{ requests: object[], rows: Map<object, number>, size: number, axis: number, measure: object, from: number,
    *   to: number, windowMs: number, limit: number, hasBoundaries?: boolean, hasWindow?: boolean,
-   *   startsAgain?: boolean, hasBracket?: boolean, slots?: number, barSize?: number }} run with `slots`, allowed requests
-   *   have an `end`, and are bars
+   *   startsAgain?: boolean, hasBracket?: boolean, slots?: number, barSize?: number, lent?: object[] }} run with `slots`,
+   *   allowed requests have an `end`, and are bars; `lent` as of runLeases
    */
   setRun(run) {
     const { requests, measure, axis, rows, from, to, windowMs, hasBoundaries } = run;
@@ -83,6 +87,7 @@ class Lane {
       const x = xOf(at);
       add(this.boundaries, 'line', { class: 'boundary', x1: x, x2: x, y1: HEAD - 4, y2: height });
     }
+    this.#drawLent();
     const slot = { class: 'slot', x: MARGIN, width: width - 2 * MARGIN, height: barSize - BAR_GAP };
     for (let i = 1; i <= slots; i++) add(this.boundaries, 'rect', { ...slot, y: y - i * barSize });
     this.#marks = requests.map((request) => {
@@ -92,6 +97,30 @@ class Lane {
       return this.#createSymbol(request, request.decision.allowed ? y - distance : y + distance);
     });
     this.marks.replaceChildren(...this.#marks);
+  }
+
+  /** Permits that a process holds unused, from the top: those of process A, and below them those of B. */
+  #drawLent() {
+    const { lent = [], limit, axis, measure } = this.#run;
+    const unit = Math.min(HIGHEST_PERMIT, (2 * axis) / limit);
+    this.lent.replaceChildren();
+    this.#lent = lent.flatMap(({ from, to, permits }) => {
+      let top = HEAD;
+      return permits.map((count, client) => {
+        const place = { x: measure.xOf(from), y: top, width: 0, height: count * unit };
+        top += count * unit;
+        const rect = add(this.lent, 'rect', { class: `lent client-${client}`, ...place });
+        return { rect, from, to };
+      });
+    });
+  }
+
+  #growLent(time) {
+    const { measure, to: end } = this.#run;
+    for (const { rect, from, to } of this.#lent) {
+      const width = Math.max(0, Math.min(to, time, end) - from) * measure.pixelsPerMs;
+      set(rect, { width: width.toFixed(2) });
+    }
   }
 
   #createSymbol(request, y) {
@@ -147,6 +176,7 @@ class Lane {
     }
     this.#shown = count;
     this.#growBars(time);
+    this.#growLent(time);
     this.#keepOneInTabOrder();
     const x = measure.xOf(time);
     set(this.now, { x1: x, x2: x });

@@ -48,12 +48,25 @@ const twoProcesses = ({ limit, windowMs }) => {
   return [every(step, step / 4), every(step, (3 * step) / 4)];
 };
 
+/** Requests at `share` of the limit in each window, from one part of time to another, in windows. */
+function* busy({ limit, windowMs }, share, from, to) {
+  const step = windowMs / (share * limit);
+  for (let at = from * windowMs; at < to * windowMs; at += step) yield Math.round(at);
+}
+
+/** One process is busy, then the other one is a little, then both want the whole limit. */
+function* takingTurns(settings, isFirst) {
+  if (isFirst) yield* busy(settings, 0.7, 0.1, 1.3);
+  else yield* busy(settings, 0.3, 1.2, 2.2);
+  yield* busy(settings, 1, isFirst ? 2.3 : 2.31, WINDOWS);
+}
+
 const seconds = (ms) => `${ms / 1000} s`;
 
 /**
  * `clients` gives the clients of a run; `traffic` says what they send, `lesson` what to see. `countBlocked`: whether the
  * preset makes refusals count. `limiters`: 'shared' if the clients are processes with one limit, 'own' if each counts
- * alone.
+ * alone, 'leases' if they have one limit on Redis, whose log lends them permits. `leastLimit`: the least that shows it.
  */
 const PRESETS = {
   burst: {
@@ -104,6 +117,17 @@ const PRESETS = {
     lesson: () => 'Each counts alone: together they get two limits.',
     clients: twoProcesses,
     limiters: 'own',
+  },
+  leases: {
+    name: '2 processes, leases',
+    traffic: () => 'Process A is busy, then B a little, then both.',
+    lesson: ({ countBlocked }) =>
+      countBlocked
+        ? 'Leases need refusals that do not count.'
+        : 'The log lends them permits, and still holds.',
+    clients: (settings) => [takingTurns(settings, true), takingTurns(settings, false)],
+    limiters: 'leases',
+    leastLimit: 20,
   },
 };
 

@@ -2,7 +2,9 @@
 'use strict';
 
 const RateLimiter = require('../../..'); // in your application: require('rollgate')
-const { PRESETS, WINDOWS } = require('./presets');
+const { runClients } = require('./clients');
+const { hasLeases, runLeases } = require('./leases');
+const { PRESETS } = require('./presets');
 
 /**
  * `hasBoundaries`: its windows begin at multiples of the interval. `startsAgain`: only the current one counts.
@@ -39,30 +41,13 @@ function limiterOptions({ limit, windowMs, countBlocked }, algorithm) {
 }
 
 /**
- * The requests of a preset's clients, from the oldest to the newest. `attempt(at, client, index)` returns what it knows
- * of a request: its `decision`, which the client gets, and whatever else belongs to it.
- */
-function runClients(settings, attempt) {
-  const clients = PRESETS[settings.preset].clients(settings);
-  const requests = [];
-  const next = clients.map((client) => client.next());
-  for (;;) {
-    const client = earliest(next);
-    if (client === undefined || next[client].value >= WINDOWS * settings.windowMs) return requests;
-    const at = next[client].value;
-    const request = { at, client, ...attempt(at, client, requests.length) };
-    requests.push(request);
-    next[client] = clients[client].next(request.decision);
-  }
-}
-
-/**
  * The requests of a run against one algorithm, from the oldest to the newest.
  *
  * @param {{ preset: string, limit: number, windowMs: number, countBlocked: boolean }} settings
  * @returns {{ at: number, client: number, decision: object }[]}
  */
 function runLane(settings, algorithm) {
+  if (hasLeases(settings, algorithm)) return runLeases(settings).requests;
   const preset = PRESETS[settings.preset];
   const clients = preset.clients(settings);
   let now = 0;
@@ -75,15 +60,6 @@ function runLane(settings, algorithm) {
   });
   for (const limiter of limiters) limiter.close();
   return requests;
-}
-
-/** The index of the client whose next request comes first; undefined if all have ended. */
-function earliest(next) {
-  let first;
-  next.forEach(({ done, value }, client) => {
-    if (!done && (first === undefined || value < next[first].value)) first = client;
-  });
-  return first;
 }
 
 /** The same for all algorithms, in their order. */
@@ -105,4 +81,4 @@ function mostInAnyWindow(requests, windowMs) {
   return most;
 }
 
-module.exports = { ALGORITHMS, limiterOptions, mostInAnyWindow, runClients, runLane, simulate };
+module.exports = { ALGORITHMS, limiterOptions, mostInAnyWindow, runLane, simulate };

@@ -2,7 +2,7 @@
 'use strict';
 
 const { ConcurrencyLimiter } = require('../../..'); // in your application: require('rollgate')
-const { runClients } = require('./simulation');
+const { runClients } = require('./clients');
 
 /** How long an action runs, in windows. */
 const SHORTEST = 0.06;

@@ -6,9 +6,10 @@ const EDGE = 8;
 
 const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
 
-/** The numbers of a decision: name, value, meaning. */
-function numbersOf({ allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits: [window] }) {
-  const { used, maxInInterval } = window;
+/** The numbers of a decision: name, value, meaning. `isLocal` is known with leases. */
+function numbersOf({ decision, isLocal }) {
+  const { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits } = decision;
+  const { used, maxInInterval } = limits[0];
   const waits = allowed ? 'no wait' : 'until it would be allowed';
   const reasons = { count: 'too many requests', minDifference: 'too early', block: 'blocked' };
   return [
@@ -18,7 +19,13 @@ function numbersOf({ allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits:
     ['timeLeft', seconds(timeLeft), waits],
     ['resetIn', seconds(resetIn), used === 0 ? 'nothing is used' : 'until there is more room'],
     ['blockedBy', String(blockedBy), reasons[blockedBy] ?? 'nothing'],
+    ...(isLocal === undefined ? [] : [placeOf(isLocal, allowed)]),
   ];
+}
+
+function placeOf(isLocal, allowed) {
+  if (!isLocal) return ['decided', 'on Redis', 'one round trip'];
+  return ['decided', 'here', allowed ? 'on a permit that it holds' : 'a refusal that it remembers'];
 }
 
 /** The same of a request for a slot. */
