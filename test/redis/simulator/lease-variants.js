@@ -13,10 +13,6 @@ const AGES = 'Math.max(0, sentAt.steady - at) * TRUSTED * 1000';
 
 const LEASE_VARIANTS = [
   inLib('a lease ends by the shortest time', CLOCKS, ['Math.max(', 'Math.min(']),
-  inLib('a lease ends a third too late', LEASED_ID, [
-    'this.age(now) >= this.#length * TRUSTED',
-    'this.age(now) >= this.#length * TRUSTED * (4 / 3)',
-  ]),
   inLib('a lease begins with the reply', REQUESTS, [
     'leased.open(wanted, permits, numbers[NUMBERS.AT], sentAt);',
     'leased.open(wanted, permits, numbers[NUMBERS.AT], { ...this.#readClocks() });',
