@@ -48,8 +48,7 @@ test('the count of sure uses is that of all intervals', () => {
   expect([uses.mostIn(1100), uses.mostIn(1300), uses.mostIn(270)]).toEqual([3, 4, 3]);
 });
 
-// Kills: a lease that lasts longer than it is believed in, a settlement that gives back what is unknown, ages by the
-// largest clock, a failed request whose uses are sent again.
+// Kills, in some runs: a lease that never ends for its holder.
 test(
   'no interval has more uses than its limit, and nothing is used after the processes have died',
   async () => {
@@ -88,7 +87,6 @@ describe('in real time', () => {
       note: () => {},
     });
 
-  // Kills: a grant of all the room, or of all but what the other holders have.
   test(
     'a newcomer acts within a lease and 200 ms while others hold leases and there is room',
     async () => {
@@ -124,7 +122,6 @@ describe('in real time', () => {
     patient(60_000),
   );
 
-  // Kills: a lease without an end, a guard of more than a second.
   test(
     'what a killed process held is back within its lease, a second and the interval',
     async () => {
