@@ -594,6 +594,26 @@ describe('while Redis does not answer', () => {
     expect(await Promise.all(calls)).toEqual(calls.map(() => 0));
   });
 
+  // Kills: leases that are never asked for, or always, while answers are slow.
+  test('while answers are slow, a lease is asked for in one of four round trips', async () => {
+    const { limiter, gated, advance } = await gatedLimiter({ maxInInterval: 1000 });
+    gated.gate = async (args, send) => {
+      const reply = await send(args);
+      advance(LEASE * 0.6);
+      return reply;
+    };
+    const asked = [];
+    for (let i = 0; i < 20; i++) {
+      advance(LEASE * 0.4);
+      const { leased } = limiter.stats();
+      expect((await limiter.attempt('a', { cost: 5 })).allowed).toBe(true);
+      asked.push(limiter.stats().leased > leased);
+    }
+    const times = asked.filter(Boolean).length;
+    expect(times).toBeGreaterThanOrEqual(4);
+    expect(times).toBeLessThanOrEqual(10);
+  });
+
   test('of a burst, what a lease will hardly be large enough for goes to Redis at once', async () => {
     const { limiter, gated } = await gatedLimiter({
       commandTimeout: patient(2000),

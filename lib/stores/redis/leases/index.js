@@ -128,8 +128,10 @@ class Leases {
     leased.demand(call.cost, steady);
     const isInUse =
       leased.number !== NONE || leased.waiting.length > 0 || leased.request?.isOrdered === true;
-    if (isInUse || (leased.wanted > 0 && !this.#requests.isSlow)) this.#wait(leased, call);
-    else if (leased.wanted > 0) this.#requests.askAlone(call);
+    const isWanted = leased.wanted > 0;
+    if (isInUse || (isWanted && this.#requests.isTimeToAsk(leased, steady)))
+      this.#wait(leased, call);
+    else if (isWanted) this.#requests.askAlone(call);
     else this.#backend.ask(call);
   }
 

@@ -42,6 +42,8 @@ class LeasedId {
   balance = 0;
   ends = 0; // by the server's clock, in us
   sentAt = { boot: 0, steady: 0, wall: 0 };
+  /** When a lease was asked for last. */
+  askedAt = Number.NEGATIVE_INFINITY;
   /** @type {Uses[]} */
   uses = [];
   /** Calls that wait for the next request, and the request that is planned or sent. */

@@ -14,6 +14,9 @@ const GUARD_MS = 1000;
 /** Round trips longer than this part of a lease leave too little of it. */
 const SLOW = 1 / 2;
 
+/** While they are that long, an id asks for a lease once in so many of them: leases may be what makes them short. */
+const SELDOM = 4;
+
 const LOST = Number.NaN; // in place of the moment of uses that the server did not record as such
 
 /** A request about one id, from when it is planned until all of its calls have ended. */
@@ -81,9 +84,10 @@ class Requests {
     this.#longestWindow = ms;
   }
 
-  /** Whether a lease would be over, or nearly, when its grant arrives. */
-  get isSlow() {
-    return this.#roundTrip > this.#length * SLOW;
+  /** Whether a lease is worth asking for: not often if it would be over, or nearly, when its grant arrives. */
+  isTimeToAsk(leased, now) {
+    const isSlow = this.#roundTrip > this.#length * SLOW;
+    return !isSlow || Math.abs(now - leased.askedAt) >= SELDOM * this.#roundTrip;
   }
 
   get openLeases() {
@@ -132,7 +136,11 @@ class Requests {
     }
     const settled = this.#close(leased, request);
     request.wants =
-      request.asks && leased.wanted > 0 && !this.isSlow && !this.#isRefusing(leased, request);
+      request.asks &&
+      leased.wanted > 0 &&
+      this.isTimeToAsk(leased, sentAt.steady) &&
+      !this.#isRefusing(leased, request);
+    if (request.wants) leased.askedAt = sentAt.steady;
     const wanted = request.wants ? ++this.#lastNumber : NONE;
     leased.waiting = leased.waiting.filter(({ isPending }) => isPending);
     const [first, ...others] = leased.waiting.splice(0, leased.countToSend(request.wants));
