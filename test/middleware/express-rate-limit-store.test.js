@@ -179,7 +179,7 @@ describe('misuse', () => {
   });
 
   test('a lease has to fit into the window, which init() gives', () => {
-    const options = { redis: 'redis://127.0.0.1:1', namespace: 'n', lease: 100 };
+    const options = { redis: redisAt('redis://127.0.0.1:1'), namespace: 'n', lease: 100 };
     expect(() => new RollgateStore({ ...options, lease: 49 })).toThrow(
       /'lease': expected .* from 50/,
     );

@@ -5,6 +5,7 @@ const http = require('node:http');
 const { once } = require('node:events');
 const express = require('express');
 const RateLimiter = require('../..');
+const { redisAt } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { fetchText } = require('./apps');
 
@@ -12,7 +13,7 @@ const LIMIT = { interval: 60_000, maxInInterval: 5000, countBlocked: false };
 
 test('failed requests are taken back, whoever has decided on them', async () => {
   const redis = await startRedis();
-  const options = { ...LIMIT, redis: redis.url, namespace: 'web' };
+  const options = { ...LIMIT, redis: redisAt(redis.url), namespace: 'web' };
   const limiter = RateLimiter({ ...options, lease: 300 });
   const app = express();
   const keyGenerator = () => 'ada';

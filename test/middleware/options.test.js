@@ -3,6 +3,7 @@
 
 const RateLimiter = require('../..');
 const { storeOptionsFor } = require('../../lib/adapters/middleware/rules/zones');
+const { redisAt } = require('../support/redis-clients');
 const { catchError } = require('../support/set-up');
 const { callDirectly } = require('./apps');
 
@@ -104,8 +105,6 @@ test.each(
   expect(refusalOf({ [name]: value }, error)).toContain(name);
 });
 
-/** Permits that are taken ahead. */
-const LEASE = { redis: 'redis://127.0.0.1:1', namespace: 'n', lease: 100 };
 const LIMITS = { interval: 1000, maxInInterval: 5 };
 
 test.each([null, 5, 'limit', [], true])('options that are %p are refused', (options) => {
@@ -129,12 +128,6 @@ test.each([
   [{ skipSuccessfulRequests: true, limiter: { attempt() {} } }, /'limiter'/],
   [{ cost: 2, limiter: { attempt() {} } }, /'limiter'.*peek/],
   [{ cost: 2, rules: [{ path: '/' }] }, /'cost': conflicts with 'rules'/],
-  [{ ...LEASE, limit: () => 5 }, /'lease': conflicts with a 'limit' that each request brings/],
-  [
-    { ...LEASE, limit: () => ({ calls: 5 }), limits: [{ ...LIMITS, name: 'calls' }] },
-    /'lease': conflicts/,
-  ],
-  [{ ...LEASE, rules: [{ path: '/', limit: () => 5 }] }, /'lease': conflicts/],
   [{ onAuthError: () => {} }, /'onAuthError'/],
   [{ authenticate, keyGenerator: () => 'k' }, /'keyGenerator'/],
   [{ authenticate, ipv6Subnet: 64 }, /'ipv6Subnet'/],
@@ -147,9 +140,27 @@ test.each([
   expect(refusalOf(options)).toMatch(message);
 });
 
-test.each([0, Number.POSITIVE_INFINITY, 60])('a limit of %p goes with lease', (limit) => {
-  expect(rateLimit({ ...LEASE, limit })).toHaveLength(3);
-  expect(rateLimit({ ...LEASE, rules: [{ path: '/', limit }] })).toHaveLength(3);
+describe('with lease', () => {
+  const withLease = (options) => ({
+    ...options,
+    redis: redisAt('redis://127.0.0.1:1'),
+    namespace: 'n',
+    lease: 100,
+  });
+
+  test.each([
+    [{ limit: () => 5 }],
+    [{ limit: () => ({ calls: 5 }), limits: [{ ...LIMITS, name: 'calls' }] }],
+    [{ rules: [{ path: '/', limit: () => 5 }] }],
+  ])('%o is refused', (options) => {
+    const message = /'lease': conflicts with a 'limit' that each request brings/;
+    expect(refusalOf(withLease(options))).toMatch(message);
+  });
+
+  test.each([0, Number.POSITIVE_INFINITY, 60])('a limit of %p is not', (limit) => {
+    expect(rateLimit(withLease({ limit }))).toHaveLength(3);
+    expect(rateLimit(withLease({ rules: [{ path: '/', limit }] }))).toHaveLength(3);
+  });
 });
 
 const COUNTING = 'windowMs interval limit max limits countBlocked blockFor algorithm';

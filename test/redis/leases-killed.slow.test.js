@@ -132,22 +132,25 @@ describe('in real time', () => {
         redis: redisAt(server.url),
       });
       const waited = [];
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; waited.length < 3; round++) {
+        expect(round).toBeLessThan(20);
         const holder = holderOf('killed', round, 500);
         await pause(1000);
         while (holder.leased < MAX) await pause(10);
         await holder.kill();
         const killedAt = performance.now();
         await pause(INTERVAL + 100);
-        const { used } = await observer.usage('id');
-        expect(used).toBeGreaterThan(1); // all its uses have left
+        // All its uses have left. Now and then it had just given its lease back.
+        if ((await observer.usage('id')).used === 0) continue;
         while ((await observer.usage('id')).used > 0) await pause(5);
         waited.push(performance.now() - killedAt);
       }
       await observer.close();
       console.log(`killed: ${waited.map((ms) => ms.toFixed(0))} ms`);
-      expect(Math.max(...waited)).toBeLessThanOrEqual(patient(LEASE + 1000 + INTERVAL));
+      const noticed = 100; // at most, by a poll
+      const back = LEASE + 1000 + INTERVAL;
+      expect(Math.max(...waited)).toBeLessThanOrEqual(patient(back + noticed));
     },
-    patient(60_000),
+    patient(120_000),
   );
 });
