@@ -13,6 +13,10 @@ const AGES = 'Math.max(0, sentAt.steady - at) * TRUSTED * 1000';
 
 const LEASE_VARIANTS = [
   inLib('a lease ends by the shortest time', CLOCKS, ['Math.max(', 'Math.min(']),
+  inLib('a lease ends without a margin for drift', LEASED_ID, [
+    'this.age(now) >= this.#length * TRUSTED',
+    'this.age(now) >= this.#length',
+  ]),
   inLib('a lease begins with the reply', REQUESTS, [
     'leased.open(wanted, permits, numbers[NUMBERS.AT], sentAt);',
     'leased.open(wanted, permits, numbers[NUMBERS.AT], { ...this.#readClocks() });',
@@ -45,9 +49,10 @@ const LEASE_VARIANTS = [
       [REQUESTS]: [[AGES, AGES.replace('steady', 'wall')]],
     },
   },
+  inLib('a part of a lease has the age of its first use', LEASED_ID, ['last.at = at;', '']),
   inLib('a lease is used on after it is settled', LEASED_ID, [
     'this.number = NONE;\n    this.balance = 0;',
-    'this.number = NONE;',
+    '',
   ]),
   inLib('what was not used comes back to the next lease', LEASES, [
     'const { leased } = uses;',

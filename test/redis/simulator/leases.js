@@ -4,14 +4,13 @@
 // What the server allows is used when it judges, what a lease allows when the process decides.
 'use strict';
 
+const { Filler } = require('./filler');
 const { allowedIn } = require('./judged');
 const { Simulation } = require('./simulation');
 const { Uses } = require('./uses');
 
 const MS = 1000;
 const MOST_REMEMBERED = 20;
-/** At once, by a process without leases. */
-const MOST_FILLED = 3;
 /** Few replies are later than that. */
 const MEMORY_US = 30_000_000;
 
@@ -49,13 +48,15 @@ class LeasesWorkload {
   #ids;
   #everyUs;
   #burstiness;
+  #windows;
+  #filler;
   #judgedBy = new Map();
 
   constructor(simulation) {
     const { random } = simulation;
     this.#simulation = simulation;
     this.processes = random.between(2, 3);
-    const interval = random.pick([1000, 3000, 10_000]);
+    const interval = random.pick([1000, 10_000, 60_000]);
     const maxInInterval = random.pick([20, 50]);
     const lease = Math.max(50, Math.floor(interval * random.pick([0.5, 1])));
     const further = { interval: 3 * interval, maxInInterval: 2 * maxInInterval };
@@ -78,31 +79,33 @@ class LeasesWorkload {
     const perUs = (load * maxInInterval * this.#ids.length) / (interval * MS * this.processes);
     this.#everyUs = Math.ceil(1 / perUs);
     this.#burstiness = random.pick([5, 30]);
+    this.#windows = windows;
   }
 
   begin(process, client) {
+    this.#doNext(this.#createLimiter(process, client, this.#options), 0, 0);
+  }
+
+  #createLimiter(process, client, options) {
     const RateLimiter = process.load('lib/limiter/index.js');
     const { random, schedule, server } = this.#simulation;
     this.#judgedBy.set(process, new JudgedAttempts(schedule));
     const commandTimeout = Math.ceil(this.#options.lease * random.pick([0.3, 2]));
     const redis = { client, commandTimeout };
-    const { lease, ...others } = this.#options;
-    const isPlain = process.name !== 'p1' && random.chance(40);
-    const options = { ...others, namespace: server.namespace, redis };
-    const create = () => new RateLimiter(isPlain ? options : { ...options, lease });
-    const own = { process, create, limiter: create(), taken: [] };
-    if (isPlain) this.#fill(own, 0);
-    else this.#doNext(own, 0, 0);
+    const create = () => new RateLimiter({ ...options, namespace: server.namespace, redis });
+    return { process, create, limiter: create(), taken: [] };
   }
 
-  /** Without leases: nothing for a while, and then all that is free. */
-  #fill(own, left) {
-    const { random } = this.#simulation;
-    const pause = left > 0 ? this.lifetimeUs / 60 : random.between(0, 4 * this.lifetimeUs);
-    own.process.after(pause, () => {
-      const id = random.pick(this.#ids);
-      for (let i = 0; i < MOST_FILLED; i++) this.#attempt(own, id, 1);
-      this.#fill(own, left > 0 ? left - 1 : random.between(1, 60));
+  /** Its limiter has no leases. */
+  #createFiller() {
+    const { process, client } = this.#simulation.createProcess('filler');
+    const { lease, ...options } = this.#options;
+    const own = this.#createLimiter(process, client, options);
+    const take = (id, cost) => this.#attempt(own, id, cost);
+    return new Filler(this.#simulation, {
+      take,
+      windows: this.#windows,
+      lifetimeUs: this.lifetimeUs,
     });
   }
 
@@ -160,7 +163,11 @@ class LeasesWorkload {
     const { serverClock, schedule } = this.#simulation;
     const judgedAt = this.#judgedBy.get(process).take(id, cost);
     this.uses += 1;
-    if (judgedAt === undefined) this.localUses += 1;
+    if (judgedAt === undefined) {
+      this.localUses += 1;
+      this.#filler ??= this.#createFiller();
+      this.#filler.used(id, process);
+    }
     schedule.note(
       `${process.name} uses ${cost} of ${id}${judgedAt === undefined ? ', leased' : ''}`,
     );

@@ -40,6 +40,7 @@ class Network {
   #send(process, words, caller) {
     const { random, mood, schedule } = this.#simulation;
     this.messages += 1;
+    process.sentAt = schedule.now;
     const number = this.messages;
     const what = `message ${number} of ${process.name}`;
     schedule.note(`${what}: ${words[0]} ${words[3] ?? ''}`);

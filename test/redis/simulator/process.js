@@ -22,6 +22,8 @@ class SimulatedProcess {
   isHalted = false;
   /** Until then it loses all messages and replies. */
   cutUntil = 0;
+  /** When it sent its latest message. */
+  sentAt = 0;
   /** How much later than usual it gets replies. */
   slowUs = 0;
   #simulation;

@@ -62,11 +62,17 @@ class Simulation {
 
   begin() {
     this.#begun += 1;
-    const process = new SimulatedProcess(`p${this.#begun}`, this, this.#variant);
+    const { process, client } = this.createProcess(`p${this.#begun}`);
     this.processes = [...this.processes.filter(({ isDead }) => !isDead), process];
     if (this.mood.faults.includes('drift')) process.clocks.rate = anyRate(this.random);
     this.schedule.note(`${process.name} begins`);
-    this.#workload.begin(process, this.network.clientOf(process));
+    this.#workload.begin(process, client);
+  }
+
+  /** One that nothing befalls, unless it is one of `processes`. */
+  createProcess(name) {
+    const process = new SimulatedProcess(name, this, this.#variant);
+    return { process, client: this.network.clientOf(process) };
   }
 
   broken(promise) {
