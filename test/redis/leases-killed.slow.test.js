@@ -60,8 +60,9 @@ test(
       }
     }
     expect(found.usedAfter).toEqual(FAULTY.map(() => 0));
-    expect(found.uses).toBeGreaterThan(100 * SECONDS);
-    expect(found.local).toBeGreaterThan(found.uses / 10); // a busy machine has fewer
+    // How many is a matter of the machine: 10,000 a second, 100 where every other process wants its cores, too.
+    expect(found.uses).toBeGreaterThan(10 * SECONDS);
+    expect(found.local).toBeGreaterThan(0);
     expect(Object.keys(found.faults)).toEqual(expect.arrayContaining(['kill', 'stop', 'delay']));
   },
   patient(SECONDS * 1000 + 60_000),
