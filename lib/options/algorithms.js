@@ -11,9 +11,18 @@ const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-windo
 /** Algorithms that cannot count refusals. */
 const NEVER_COUNT_BLOCKED = ['gcra'];
 
+/** Names in other packages. */
+const SYNONYMS = new Map([
+  ['sliding-window', 'sliding-window-log'],
+  ['rolling-window', 'sliding-window-log'],
+  ['token-bucket', 'gcra'],
+  ['leaky-bucket', 'gcra'],
+]);
+
 function readAlgorithm(algorithm = ALGORITHMS[0]) {
   if (ALGORITHMS.includes(algorithm)) return algorithm;
-  throw optionTypeError('algorithm', `one of ${ALGORITHMS.join(', ')}`, algorithm);
+  const hint = SYNONYMS.has(algorithm) ? ` (here probably ${SYNONYMS.get(algorithm)})` : '';
+  throw optionTypeError('algorithm', `one of ${ALGORITHMS.join(', ')}${hint}`, algorithm);
 }
 
 /** The default is whether the algorithm can count refusals. */

@@ -48,8 +48,14 @@ function readCost(cost, checked, bound) {
   if (typeof cost === 'number' && isFrom(1, most, cost)) return cost;
   const why = bound === undefined ? ', the smallest maxInInterval' : '';
   const ofNumber = `an integer from 1 to ${most}${why}`;
-  const hasNames = isWeighted && lease === undefined;
-  throw costError('cost', hasNames ? `${ofNumber}, or costs by name of a limit` : ofNumber, cost);
+  let byName = '';
+  if (isWeighted) {
+    byName =
+      lease === undefined
+        ? ', or costs by name of a limit'
+        : " (costs by name do not go with 'lease')";
+  }
+  throw costError('cost', ofNumber + byName, cost);
 }
 
 function mostOf({ smallestMax: most, windows }, bound) {
