@@ -468,10 +468,12 @@ async function expectTrace(trace, open, context) {
 module.exports = {
   CORE_KINDS,
   LONG_UNITS,
+  Oracles,
   PLAN_KINDS,
   SCRIPT_KINDS,
   SHORT_UNITS,
   expectTrace,
+  firstDifference,
   largePolicy,
   optionsFor,
   randomCost,

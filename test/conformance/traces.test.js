@@ -6,6 +6,7 @@ const { expectEqual, outcomeOf } = require('../support/outcome');
 const { askProgram } = require('../support/run-program');
 const { casesOf } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
+const { tracesOf } = require('./corpus');
 const { ALGORITHM_NAMES, Oracle, RULES } = require('./oracle');
 const { Customers, LAST_START, randomPlansPolicy, randomStartFor } = require('./plans');
 const {
@@ -19,7 +20,6 @@ const {
   randomTrace,
 } = require('./random-traces');
 const { EACH_STORE } = require('./stores');
-const { tracesOf } = require('./write-traces');
 
 const STEPS = 50;
 const AT_ONCE = 20;
@@ -344,7 +344,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
   });
 });
 
-describe.each(ALGORITHM_NAMES)('the traces for C++ and the scripts: %s', (algorithm) => {
+describe.each(ALGORITHM_NAMES)('the traces for the scripts: %s', (algorithm) => {
   const traces = tracesOf(algorithm);
   const answersTo = (wanted) =>
     traces.flatMap(({ operations, answers }) =>
