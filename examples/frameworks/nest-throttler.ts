@@ -1,4 +1,4 @@
-// Rolling windows for @nestjs/throttler. To run it, copy it into a NestJS project.
+// Exact counts for @nestjs/throttler. To run it, copy it into a NestJS project.
 import 'reflect-metadata';
 import { Controller, Get, Module } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
