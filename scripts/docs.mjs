@@ -1,4 +1,5 @@
 // Builds the site of the documentation in build/site: npm run docs [-- --base=/rollgate/]
+// A base that is a URL makes the links of llms.txt complete: --base=https://example.org/rollgate/
 import { cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -6,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { root } from './build.mjs';
 import { npmFolder } from './lib/npm-folder.mjs';
 import { isPublished, sidebar, sitePages } from './lib/site-pages.mjs';
+import { siteTexts } from './lib/site-texts.mjs';
 
 const VITEPRESS = '1.6.4';
 
@@ -19,8 +21,8 @@ const STYLE = `
 const source = join(root, 'build/site-source');
 const site = join(root, 'build/site');
 
-function write(path, text) {
-  const file = join(source, path);
+function write(folder, path, text) {
+  const file = join(folder, path);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
 }
@@ -58,11 +60,14 @@ async function main() {
   const { values } = parseArgs({ options: { base: { type: 'string', default: '/' } } });
   for (const folder of [source, site]) rmSync(folder, { recursive: true, force: true });
   const pages = sitePages(root);
-  for (const { path, text } of pages) write(path, text);
+  for (const { path, text } of pages) write(source, path, text);
   copyFiles();
-  const config = JSON.stringify(configuration(values.base, pages), null, 2);
+  const base = values.base.replace(/\/?$/, '/');
+  const { pathname } = new URL(base, 'http://localhost');
+  const config = JSON.stringify(configuration(pathname, pages), null, 2);
   const anchors = pathToFileURL(join(root, 'scripts/lib/site-pages.mjs'));
   write(
+    source,
     '.vitepress/config.mjs',
     `import { anchorOf } from '${anchors}';
 export default { ...${config}, markdown: { anchor: { slugify: anchorOf } } };\n`,
@@ -70,6 +75,7 @@ export default { ...${config}, markdown: { anchor: { slugify: anchorOf } } };\n`
   const modules = join(npmFolder('docs', { vitepress: VITEPRESS }), 'node_modules');
   const { build } = await import(pathToFileURL(join(modules, 'vitepress/dist/node/index.js')));
   await build(source, { outDir: site });
+  for (const { path, text } of siteTexts(root, pages, base)) write(site, path, text);
   console.log(`docs: the site is in ${site}`);
 }
 

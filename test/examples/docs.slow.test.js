@@ -106,13 +106,34 @@ const PAGES = {
   'docs/middleware.md': { prints: Array(8).fill('') },
   'docs/rules.md': { prints: [''] },
   'docs/fastify.md': { prints: ['', '', ''] },
+  'docs/migration-concurrency.md': { prints: ['[ 10, 20, 30 ]\n'] },
   'docs/migration-fastify-rate-limit.md': { prints: [''] },
+  'docs/migration-hono-rate-limiter.md': {
+    prints: [...Array(2).fill('200\n200\n429\n'), '404\n404\n200\n200\n429\n'],
+  },
+  'docs/migration-limiter.md': {
+    prints: [...Array(2).fill('first\nsecond\nthird\n'), 'sent\n'],
+  },
+  'docs/migration-nestjs-throttler.md': { prints: [''] },
   'docs/migration-rate-limiter-flexible.md': {
     prints: [...Array(2).fill('done, 1 left\ndone, 0 left\nwait 10 s\n'), '7 5\n'],
   },
+  'docs/migration-upstash-ratelimit.md': {
+    prints: ['', 'true\n'],
+    change: (code) => code.replace('redis://127.0.0.1:6379', server.url),
+  },
   'docs/getting-started.md': {
     skip: 1, // a server, below
-    prints: [BY_HAND, 'done, 9 left\n', '0 0\n1000\n0\n59000\n', 'true 70\nfalse\ntrue\n'],
+    prints: [
+      IS_SERVER,
+      BY_HAND,
+      'done, 9 left\n',
+      'first\nsecond\nthird\n',
+      'sent\n',
+      '0 0\n1000\n0\n59000\n',
+      'true 70\nfalse\ntrue\n',
+    ],
+    change: (code) => code.replace('redis://127.0.0.1:6379', server.url),
   },
   'docs/security.md': {
     prints: ['false\ntrue 1\n', '', 'true 10\nfalse 600\n', 'block\ntrue\n'],
@@ -139,6 +160,13 @@ const PAGES = {
   },
 };
 
+const WITH_REDIS = [
+  'docs/redis.md',
+  'docs/concurrency.md',
+  'docs/getting-started.md',
+  'docs/migration-upstash-ratelimit.md',
+];
+
 /** Pages whose blocks are parts of programs, or run in other tests. */
 const OTHERS = ['bundling', 'frameworks', 'recipes', 'runtimes', 'testing'];
 
@@ -156,7 +184,7 @@ describe.each(Object.entries(PAGES))('%s', (page, all) => {
   const programs = blocksOf(page).slice(skip);
 
   beforeAll(async () => {
-    if (['docs/redis.md', 'docs/concurrency.md'].includes(page)) server = await startRedis();
+    if (WITH_REDIS.includes(page)) server = await startRedis();
   });
   afterAll(() => {
     for (const region of [REGION, ROOMY_REGION]) RateLimiter.unlinkShared(region);
@@ -195,6 +223,30 @@ test('docs/getting-started.md: the fourth request to the limited route is refuse
   expect(answers.slice(0, 3).map(({ text }) => text)).toEqual(['2 left\n', '1 left\n', '0 left\n']);
   expect(answers[3].headers.get('retry-after')).toMatch(/^(59|60)$/);
   expect(answers[4].text).toBe('As often as you like.\n');
+});
+
+test('docs/getting-started.md: users, visitors and failed logins have their own counts', async () => {
+  const [, server] = blocksOf('docs/getting-started.md');
+  await withServer(server, async (get) => {
+    const times = async (count, ...request) => {
+      const answers = [];
+      for (let i = 0; i < count; i++) answers.push(await get(...request));
+      return answers;
+    };
+    const ada = { headers: { 'x-api-key': 'key-of-ada' } };
+    const from = (address) => ({ headers: { 'x-forwarded-for': address } });
+    const visitor = await times(6, '', from('192.0.2.1'));
+    expect(visitor.map(({ text }) => text)).toEqual([
+      ...[4, 3, 2, 1, 0].map((left) => `${left} left\n`),
+      '{"error":"too many requests"}',
+    ]);
+    expect(visitor[5].headers.get('ratelimit')).toContain('"100-in-1day"; r=95');
+    const others = [ada, from('192.0.2.2')].map((request) => get('', request));
+    expect((await Promise.all(others)).map(({ text }) => text)).toEqual(['4 left\n', '4 left\n']);
+    expect((await get('health', from('192.0.2.1'))).status).toBe(200);
+    const logins = await times(6, 'login', { method: 'POST', ...from('192.0.2.1') });
+    expect(logins.map(({ status }) => status)).toEqual([...Array(5).fill(401), 429]);
+  });
 });
 
 test('docs/getting-started.md says what its limiter by hand prints', () => {
@@ -407,10 +459,13 @@ function diffsOf(page) {
   });
 }
 
-const diffs = [...diffsOf('docs/migration.md'), ...diffsOf('docs/migration-express-rate-limit.md')];
-const diffOutputs = ['0 1\n', 'false 1\n', ''];
+const diffs = ['migration', 'migration-express-rate-limit', 'migration-concurrency'].flatMap(
+  (name) => diffsOf(`docs/${name}.md`),
+);
+const UPLOADED = "[ 'a: done', 'b: done', 'c: done' ]\n";
+const diffOutputs = ['0 1\n', 'false 1\n', '', UPLOADED];
 
-test('the pages of migration have three changes', () => {
+test('the pages of migration have four changes', () => {
   expect(diffs).toHaveLength(diffOutputs.length);
 });
 

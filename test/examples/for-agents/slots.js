@@ -1,0 +1,103 @@
+// What docs/for-agents.md says about limits of what runs at once.
+'use strict';
+
+const { randomUUID } = require('node:crypto');
+const RateLimiter = require('../../..');
+const { runProgram } = require('../../support/run-program');
+const { appWith, get } = require('../../middleware/apps');
+
+const { ConcurrencyLimiter, concurrencyLimit } = RateLimiter;
+
+exports.sections = {
+  Slots: {
+    '`ConcurrencyLimiter` limits what runs at once, `RateLimiter` how often something begins: `maxInInterval: 1` does not keep two actions from running at the same time.':
+      async () => {
+        const slots = ConcurrencyLimiter({ max: 1 });
+        const often = RateLimiter({ interval: 1000, maxInInterval: 1, clock: () => now });
+        let now = 0;
+        const startBoth = () => [slots.acquire('ada').allowed, often('ada') === 0];
+        expect(startBoth()).toEqual([true, true]);
+        now = 1000; // while the first still runs
+        expect(startBoth()).toEqual([false, true]);
+      },
+    '`acquire` does not wait: it returns a Slot or a refusal, and both are truthy objects. A refusal has no `release`, so look at `allowed` first. `wait` and `run` wait.':
+      async () => {
+        const slots = ConcurrencyLimiter({ max: 1 });
+        const slot = slots.acquire('ada');
+        const refusal = slots.acquire('ada');
+        expect(refusal).toMatchObject({ allowed: false, used: 1, remaining: 0 });
+        expect(refusal.release).toBeUndefined();
+        const waiting = slots.wait('ada');
+        slot.release();
+        expect((await waiting).allowed).toBe(true);
+      },
+    'A slot that is not released stays held: no time-out is set by default (`maxAge`). `run` releases it however its function ends.':
+      async () => {
+        let now = 0;
+        const slots = ConcurrencyLimiter({ max: 1, clock: () => now });
+        const slot = slots.acquire('ada');
+        now = 1e9;
+        expect(slots.acquire('ada').allowed).toBe(false);
+        slot.release();
+        const fails = () => Promise.reject(new Error('failed'));
+        const throws = () => {
+          throw new Error('failed');
+        };
+        await expect(slots.run('ada', fails)).rejects.toThrow('failed');
+        await expect(slots.run('ada', throws)).rejects.toThrow('failed');
+        expect(await slots.run('ada', () => 'done')).toBe('done');
+        expect(slots.usage('ada').used).toBe(0);
+      },
+    'Call `release` as a method: `once("close", slot.release)` throws, `once("close", () => slot.release())` does not. It is `true` once, and `false` later.'() {
+      const slot = ConcurrencyLimiter({ max: 1 }).acquire('ada');
+      const { release } = slot;
+      expect(() => release()).toThrow(TypeError);
+      expect([slot.release(), slot.release()]).toEqual([true, false]);
+    },
+    'A slot that is lost, for example by `maxAge` or `clear`, does not stop its action: `slot.lost` is an AbortSignal that says so.':
+      async () => {
+        let now = 0;
+        const slots = ConcurrencyLimiter({ max: 1, maxAge: 1000, clock: () => now });
+        const [cleared, aged] = [slots.acquire('ada'), slots.acquire('bob')];
+        expect([cleared.lost.aborted, aged.lost.aborted]).toEqual([false, false]);
+        await slots.clear('ada');
+        now = 1000;
+        slots.acquire('bob');
+        for (const slot of [cleared, aged]) {
+          expect(slot.lost.reason).toMatchObject({ code: 'ERR_ROLLGATE_SLOT_LOST' });
+          expect(slot.release()).toBe(false);
+        }
+      },
+    '`run` within `run` of the same id waits for itself if no slot is left; a `deadline` ends that.':
+      async () => {
+        const slots = ConcurrencyLimiter({ max: 1 });
+        const nested = slots.run('ada', () => slots.run('ada', { deadline: 20 }, () => 'done'));
+        await expect(nested).rejects.toMatchObject({ code: 'ERR_ROLLGATE_WAIT_DEADLINE' });
+      },
+    'In memory, a call that waits for a slot does not keep the program running, unlike `wait` of a rate limiter.':
+      async () => {
+        const { code, stdout } = await runProgram(`
+          const slots = require('rollgate').ConcurrencyLimiter({ max: 1 });
+          globalThis.slot = slots.acquire('ada');
+          slots.wait('ada').then(() => console.log('got it'));
+          process.on('exit', () => console.log('ended'));`);
+        expect([code, stdout]).toEqual([0, 'ended\n']);
+      },
+    'On Redis, `acquire`, `usage` and `release` return promises.': async ({ redisUrl }) => {
+      const namespace = randomUUID();
+      const redis = { url: redisUrl, commandTimeout: 10_000 };
+      const slots = ConcurrencyLimiter({ redis, namespace, max: 1 });
+      const slot = await slots.acquire('ada');
+      expect([slot.allowed, (await slots.usage('ada')).used]).toEqual([true, 1]);
+      const released = slot.release();
+      expect(typeof released.then).toBe('function');
+      expect(await released).toBe(true);
+      await slots.close();
+    },
+    'A refusal of `concurrencyLimit` has no `Retry-After`: nobody knows when a slot will be free.':
+      async () => {
+        const { status, headers } = await get(appWith(concurrencyLimit({ max: 0 })));
+        expect([status, headers['retry-after']]).toEqual([429, undefined]);
+      },
+  },
+};
