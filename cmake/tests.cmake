@@ -22,8 +22,6 @@ set(model "/test/shared/(explorer.*|.*model.*)[.]cc$")
 function(rollgate_test_executable name layer)
   add_executable(${name} EXCLUDE_FROM_ALL ${ARGN})
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/test")
-  target_compile_definitions(${name} PRIVATE
-    ROLLGATE_TRACES="${CMAKE_SOURCE_DIR}/build/traces.txt")
   target_link_libraries(${name} PRIVATE rollgate_${layer} GTest::gtest_main Threads::Threads)
 endfunction()
 

@@ -17,4 +17,4 @@ FARPROC WINAPI FindNode(unsigned event, PDelayLoadInfo info) {
 
 // The linker's delay-load code asks for it by this name.
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
-ExternC const PfnDliHook __pfnDliNotifyHook2 = FindNode;
+decltype(__pfnDliNotifyHook2) __pfnDliNotifyHook2 = FindNode;

@@ -40,6 +40,9 @@ const variants = {
   fuzz: { buildType: 'Debug', sanitize: 'address,undefined', compiler: 'clang++' },
   coverage: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/coverage') },
   arm64: { buildType: 'Release', sanitize: '', prebuild: join(root, 'build/arm64') },
+  windows: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/windows') },
+  'macos-arm64': { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/macos-arm64') },
+  'macos-x86_64': { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/macos-x86_64') },
 };
 
 /** The folder of CMake's own files of a variant: executables and ctest's list are in it. */

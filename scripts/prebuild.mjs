@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { addonOf, build, root, treeOf } from './build.mjs';
-import { buildArm64, toolPrefix } from './lib/arm64.mjs';
+import { buildArm64, toolPrefix } from './lib/cross/arm64.mjs';
 import { findingsIn, needsOf } from './lib/portability.mjs';
 
 /** The tag by which node-gyp-build distinguishes them. */
@@ -36,7 +36,7 @@ function crossBuild(arch) {
   if (process.platform !== 'linux' || arch !== 'arm64') {
     throw new Error(`--arch takes ${process.arch}, or arm64 on Linux, not ${arch}`);
   }
-  const setup = [join(root, 'scripts/setup.mjs'), '--for=cross'];
+  const setup = [join(root, 'scripts/setup.mjs'), '--for=prebuild-arm64'];
   const { status } = spawnSync(process.execPath, setup, { stdio: 'inherit' });
   if (status !== 0) throw new Error('the cross compiler is missing (see above)');
   buildArm64(['addon']);

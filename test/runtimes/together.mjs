@@ -17,7 +17,7 @@ const THREADS = 3;
 const ATTEMPTS = 20_000; // of each process in each round, or of each thread
 const MAX = 10_000;
 /** The WebAssembly module has no shared memory. */
-const HAS_SHARED = process.env.ROLLGATE_BINDING !== 'wasm';
+const HAS_SHARED = process.env.ROLLGATE_BINDING !== 'wasm' && process.platform === 'linux';
 const MANY = { interval: 3_600_000, maxInInterval: MAX, countBlocked: false };
 
 /** This program in a process of its own, on this runtime unless another command is given. */

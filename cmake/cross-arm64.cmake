@@ -1,4 +1,4 @@
-# Cross-builds for Linux on arm64 with Debian's crossbuild-essential-arm64; scripts/lib/arm64.mjs uses it.
+# Cross-builds for Linux on arm64 with Debian's crossbuild-essential-arm64; scripts/lib/cross uses it.
 # The libraries that these packages do not have are in CMAKE_FIND_ROOT_PATH.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
@@ -14,5 +14,3 @@ if(CMAKE_FIND_ROOT_PATH) # CMake reads this file again, without it, to try the c
   set(ENV{PKG_CONFIG_SYSROOT_DIR} "${CMAKE_FIND_ROOT_PATH}")
   set(ENV{PKG_CONFIG_LIBDIR} "${CMAKE_FIND_ROOT_PATH}/usr/lib/aarch64-linux-gnu/pkgconfig")
 endif()
-
-set(FETCHCONTENT_SOURCE_DIR_GOOGLETEST /usr/src/googletest CACHE PATH "") # of Debian's libgtest-dev
