@@ -1,5 +1,5 @@
 // Debian systems in folders: created with debootstrap, entered with chroot in new namespaces.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import {
   chownSync,
   cpSync,
@@ -147,7 +147,7 @@ export function removeSystem(folder) {
 }
 
 /** The command that runs a shell command in a system; all its processes end with it. */
-function enter({ folder, home, user }, command, { as = user, env = {} } = {}) {
+export function enter({ folder, home, user }, command, { as = user, env = {} } = {}) {
   const caches = { apt: join(systems, 'apt') };
   for (const name of ['npm', 'ccache']) caches[name] = join(systems, `${name}-${as}`);
   for (const cache of Object.values(caches)) mkdirSync(cache, { recursive: true });
@@ -194,10 +194,4 @@ export function runIn(system, text, { minutes = 10, ...options } = {}) {
     killSignal: 'SIGKILL',
   });
   return { status, signal: signal ?? undefined, output: `${stdout}${stderr}`, error };
-}
-
-/** Starts a shell command in a system, which ends with the returned process. */
-export function startIn(system, text, options) {
-  const { command, args, env } = enter(system, text, options);
-  return spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }

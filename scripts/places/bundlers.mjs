@@ -1,23 +1,19 @@
-// Builds examples/bundling with each bundler and the packed package, moves the result to an empty folder and
-// runs it there on a real Redis: npm run bundlers [-- esbuild webpack rollup ncc sea next]
-import { spawn } from 'node:child_process';
+// The results of the bundlers that build examples/bundling with the packed package, moved to an empty folder, on a real
+// Redis: npm run bundlers [-- esbuild webpack rollup ncc sea next]
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { root } from './build.mjs';
-import { npmFolder } from './lib/npm-folder.mjs';
+import { root } from '../build.mjs';
+import { chosen } from '../lib/chosen.mjs';
+import { npmFolder } from '../lib/npm-folder.mjs';
+import { failureOf, runGroup } from '../lib/process-group.mjs';
 
 const require = createRequire(import.meta.url);
-const { startRedis } = require('../test/support/redis-server');
-const {
-  DEPENDENCIES,
-  emptyFolder,
-  packRollgate,
-  removeFolders,
-} = require('../test/support/tarball');
+const { startRedis } = require('../../test/support/redis-server');
+const { DEPENDENCIES, emptyFolder, packRollgate } = require('../../test/support/tarball');
 
 const examples = join(root, 'examples/bundling');
 const recipes = join(root, 'examples/frameworks/next');
@@ -44,63 +40,15 @@ const bundlers = {
   },
 };
 
-/** Functions that kill the running commands. */
-const running = new Set();
-
-for (const [signal, number] of [
-  ['SIGINT', 2],
-  ['SIGTERM', 15],
-]) {
-  process.once(signal, () => {
-    for (const end of running) end();
-    removeFolders();
-    process.exit(128 + number);
-  });
-}
-
-/**
- * Runs a command in its own process group, which is killed after the timeout or when `until` resolves.
- * The signal that `until` gets is aborted when the command ends.
- */
-async function run([program, ...args], { cwd, env, timeoutMs, until }) {
+function runProgram([program, ...args], { env, ...options }) {
   const file = program === 'node' ? process.execPath : program;
-  const child = spawn(file, args, { cwd, env: { ...process.env, ...env }, detached: true });
-  const output = { stdout: '', stderr: '' };
-  for (const name of Object.keys(output)) {
-    child[name].setEncoding('utf8').on('data', (text) => {
-      output[name] += text;
-    });
-  }
-  let isLate = false;
-  const end = () => {
-    try {
-      process.kill(-child.pid, 'SIGKILL');
-    } catch {} // it has ended
-  };
-  running.add(end);
-  const timer = setTimeout(() => {
-    isLate = true;
-    end();
-  }, timeoutMs);
-  const ended = new AbortController();
-  child.once('close', () => ended.abort());
-  try {
-    const closed = once(child, 'close');
-    const answer =
-      until && (await Promise.race([until(ended.signal), closed.then(() => {})]).finally(end));
-    const [code] = await closed;
-    if (isLate) output.stderr += `\nkilled after ${timeoutMs / 1000} s`;
-    return { code, answer, ...output };
-  } finally {
-    clearTimeout(timer);
-    ended.abort();
-    running.delete(end);
-  }
+  return runGroup([file, ...args], { ...options, env: { ...process.env, ...env } });
 }
 
 async function mustRun(command, options) {
-  const { code, stdout, stderr } = await run(command, options);
-  if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+  const result = await runProgram(command, options);
+  const failure = failureOf(result);
+  if (failure) throw new Error(`${command.join(' ')} ${failure}:\n${result.text}`);
 }
 
 /** The folder with the bundlers, the examples and the package as npm installs it. */
@@ -180,9 +128,9 @@ async function assertLimitsRequests(url, limit, signal) {
 async function start(name, moved, env) {
   const { command, serves, recipes } = bundlers[name];
   const options = { cwd: moved, env, timeoutMs: START_MS };
-  if (!serves) return run(command, options);
+  if (!serves) return runProgram(command, options);
   const port = await freePort();
-  const result = await run(command, {
+  const result = await runProgram(command, {
     ...options,
     env: { ...env, PORT: String(port), HOSTNAME: '127.0.0.1' },
     until: async (signal) => {
@@ -238,56 +186,6 @@ async function check(name, moved, url) {
   return `${limiters.join(', ')}; ROLLGATE_ADDON; message without the addon`;
 }
 
-async function main() {
-  const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(bundlers);
-  const unknown = names.filter((name) => !(name in bundlers));
-  if (unknown.length > 0) throw new Error(`${unknown} is none of ${Object.keys(bundlers)}`);
-  const { file } = await packRollgate({ prebuilt: true });
-  const { folder, installed, extract } = prepare(file);
-  await extract();
-  const results = await buildAll(names, folder);
-  rmSync(installed, { recursive: true }); // no bundle may read it
-  const server = await startRedis();
-  try {
-    report(await checkAll(results, folder, server.url));
-  } finally {
-    await server.stop();
-  }
-}
-
-async function buildAll(names, folder) {
-  const results = {};
-  for (const name of names) {
-    console.log(`${name}: building`);
-    results[name] = await buildWith(name, folder).catch(({ message }) => ({ failed: message }));
-  }
-  return results;
-}
-
-/** One line for each bundler. */
-async function checkAll(results, folder, url) {
-  const lines = [];
-  for (const [name, { moved, seconds, failed }] of Object.entries(results)) {
-    const version = versionOf(name, folder);
-    try {
-      if (failed) throw new Error(failed);
-      const found = await check(name, moved, url);
-      lines.push(
-        `passed  ${name.padEnd(8)} ${version.padEnd(8)} ${seconds.toFixed(1)} s  ${found}`,
-      );
-    } catch (error) {
-      lines.push(`FAILED  ${name.padEnd(8)} ${version.padEnd(8)} ${error.message}`);
-      process.exitCode = 1;
-    }
-  }
-  return lines;
-}
-
-function report(lines) {
-  const failures = lines.filter((line) => line.startsWith('FAILED')).length;
-  console.log(`\n${lines.join('\n')}\n${lines.length - failures} passed, ${failures} failed`);
-}
-
 function versionOf(name, folder) {
   if (name === 'sea') return process.versions.node;
   const places = [name, `@vercel/${name}`].map((one) => join(folder, 'node_modules', one));
@@ -295,11 +193,30 @@ function versionOf(name, folder) {
   return JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')).version;
 }
 
-try {
-  await main();
-} catch (error) {
-  console.error(`bundlers: ${error.message}`);
-  process.exitCode = 1;
-} finally {
-  removeFolders();
+export const options = {};
+
+export const casesOf = (_values, names) =>
+  chosen(names, Object.keys(bundlers), 'bundlers').map((name) => ({ name }));
+
+/** Builds all, because no bundle may read the package later; a bundle that fails is a result. */
+export async function setUp(cases) {
+  const { file } = await packRollgate({ prebuilt: true });
+  const { folder, installed, extract } = prepare(file);
+  await extract();
+  const built = {};
+  for (const { name } of cases) {
+    console.log(`${name}: building`);
+    built[name] = await buildWith(name, folder).catch((error) => ({ error }));
+  }
+  rmSync(installed, { recursive: true });
+  return { built, folder, server: await startRedis() };
 }
+
+export async function run({ name }, { built, folder, server }) {
+  const { moved, seconds, error } = built[name];
+  if (error) throw error;
+  const found = await check(name, moved, server.url);
+  return `${versionOf(name, folder).padEnd(8)} ${seconds.toFixed(1)} s  ${found}`;
+}
+
+export const tearDown = ({ server }) => server.stop();

@@ -1,8 +1,8 @@
-// Bundles the applications of test/hosts with the packed package for hosts without modules of Node, and runs them:
+// The applications of test/hosts, bundled with the packed package, on hosts without modules of Node:
 //   npm run hosts [-- workerd browser]
 // Their program (test/hosts/program.mjs) must return there what it returns on Node with the addon.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,18 +10,15 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { root } from './build.mjs';
-import { installedClang } from './build-wasm.mjs';
-import { npmFolder } from './lib/npm-folder.mjs';
+import { root } from '../build.mjs';
+import { installedClang } from '../build-wasm.mjs';
+import { chosen } from '../lib/chosen.mjs';
+import { npmFolder } from '../lib/npm-folder.mjs';
+import { runGroup } from '../lib/process-group.mjs';
 
 const require = createRequire(import.meta.url);
-const { launchBrowser } = require('../test/support/browser');
-const {
-  DEPENDENCIES,
-  emptyFolder,
-  packRollgate,
-  removeFolders,
-} = require('../test/support/tarball');
+const { launchBrowser } = require('../../test/support/browser');
+const { DEPENDENCIES, emptyFolder, packRollgate } = require('../../test/support/tarball');
 
 const VERSIONS = {
   esbuild: '0.28.2',
@@ -109,29 +106,23 @@ async function onWorkerd({ bundlers, modules, expected }) {
   cpSync(join(root, 'test/hosts/workerd.capnp'), join(folder, 'workerd.capnp'));
   const program = join(modules, 'workerd/bin/workerd');
   chmodSync(program, 0o755);
-  const child = spawn(program, ['serve', 'workerd.capnp', '--control-fd=3'], {
+  const serving = [program, 'serve', 'workerd.capnp', '--control-fd=3'];
+  const { answer = 'workerd ended too early', text } = await runGroup(serving, {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    timeout: 2 * TIMEOUT_MS,
+    timeoutMs: 2 * TIMEOUT_MS,
+    until: (_signal, child) => checkAll(child, expected).catch(({ message }) => message),
   });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => {
-      output += text;
-    });
-  }
-  const ended = once(child, 'close');
-  try {
-    const { recipe, ...workers } = await urlsOf(child);
-    for (const url of Object.values(workers)) await checkWorker(url, expected);
-    await checkRecipe(recipe);
-  } catch (error) {
-    error.message += `\n${output}`;
-    throw error;
-  } finally {
-    child.kill('SIGKILL');
-    await ended;
-  }
+  if (answer !== PASSED) throw new Error(`${answer}\n${text}`);
+}
+
+const PASSED = 'passed';
+
+async function checkAll(child, expected) {
+  const { recipe, ...workers } = await urlsOf(child);
+  for (const url of Object.values(workers)) await checkWorker(url, expected);
+  await checkRecipe(recipe);
+  return PASSED;
 }
 
 const SOCKETS = 3;
@@ -235,41 +226,23 @@ const HOSTS = { workerd: onWorkerd, browser: inBrowser };
 async function runOnNode() {
   process.env.ROLLGATE_BINDING = 'native';
   process.removeAllListeners('warning'); // the program makes a limiter drop ids
-  const { run } = await import('../test/hosts/program.mjs');
-  return JSON.parse(JSON.stringify(await run(require('..'))));
+  const { run: runProgram } = await import('../../test/hosts/program.mjs');
+  return JSON.parse(JSON.stringify(await runProgram(require('../..'))));
 }
 
-async function main() {
-  const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(HOSTS);
-  const unknown = names.filter((name) => !(name in HOSTS));
-  if (unknown.length > 0) throw new Error(`${unknown} is none of ${Object.keys(HOSTS)}`);
-  if (installedClang() === undefined) {
-    console.log('hosts: nothing was tested, because the WebAssembly module cannot be built here');
-    return;
-  }
+export const options = {};
+
+export const casesOf = (_values, names) =>
+  chosen(names, Object.keys(HOSTS), 'hosts').map((name) => ({ name }));
+
+export const unavailable = () =>
+  installedClang() === undefined && 'the WebAssembly module cannot be built here';
+
+export async function setUp() {
   const { file } = await packRollgate({ prebuilt: false });
   const modules = join(npmFolder('hosts', VERSIONS), 'node_modules');
   const bundlers = createBundlers(modules, installApplications(file));
-  const expected = await runOnNode();
-  let failed = 0;
-  for (const name of names) {
-    try {
-      await HOSTS[name]({ bundlers, modules, expected });
-      console.log(`passed  ${name}`);
-    } catch (error) {
-      console.log(`FAILED  ${name}: ${error.message}`);
-      failed += 1;
-    }
-  }
-  console.log(`${names.length - failed} passed, ${failed} failed`);
-  if (failed > 0) process.exitCode = 1;
+  return { bundlers, modules, expected: await runOnNode() };
 }
 
-try {
-  await main();
-} catch (error) {
-  console.error(`hosts: ${error.message}`);
-  process.exitCode = 1;
-} finally {
-  removeFolders();
-}
+export const run = ({ name }, context) => HOSTS[name](context);

@@ -1,24 +1,23 @@
-// Runs the programs of test/runtimes with the packed package on Node 18 to 26, Bun and Deno:
-//   npm run runtimes [-- --on=bun --on=deno] [--only=memory] [--jobs=2]
+// The programs of test/runtimes with the packed package on Node 18 to 26, Bun and Deno:
+//   npm run runtimes [-- --on=bun --on=deno] [--only=memory]
 // The package is installed from its tarball, without a compiler on PATH. The tables of a complete run, one with the
 // addon and one with WebAssembly in its place, must equal those in docs/runtimes.md. A program prints its cell of the
 // table as its last line, such as "result: works".
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { onPath, root } from './build.mjs';
-import { installedClang } from './build-wasm.mjs';
-import { npm, npmFolder } from './lib/npm-folder.mjs';
+import { onPath, root } from '../build.mjs';
+import { installedClang } from '../build-wasm.mjs';
+import { chosen } from '../lib/chosen.mjs';
+import { npm, npmFolder } from '../lib/npm-folder.mjs';
+import { failureOf, runGroup } from '../lib/process-group.mjs';
 
 const require = createRequire(import.meta.url);
-const { startRedis } = require('../test/support/redis-server.js');
-const tarballs = require('../test/support/tarball.js');
+const { startRedis } = require('../../test/support/redis-server.js');
+const tarballs = require('../../test/support/tarball.js');
 
-const { DEPENDENCIES, packRollgate, pathWithoutTools, removeFolders } = tarballs;
+const { DEPENDENCIES, packRollgate, pathWithoutTools } = tarballs;
 
 const TIMEOUT_MS = 60_000;
 
@@ -73,20 +72,6 @@ function fileOf(program) {
   return ALONE.includes(program) ? 'alone.mjs' : 'together.mjs';
 }
 
-const { values } = parseArgs({
-  options: {
-    on: { type: 'string', multiple: true },
-    only: { type: 'string', multiple: true },
-    jobs: { type: 'string', default: '2' },
-  },
-});
-
-function chosen(names, all, option) {
-  const unknown = names?.find((name) => !all.includes(name));
-  if (unknown) throw new Error(`--${option} takes ${all.join(', ')}, not ${unknown}`);
-  return names ?? all;
-}
-
 /** The program of each runtime with its arguments, by name. */
 function installRuntimes() {
   const versions = Object.entries(RUNTIMES).map(([name, { install }]) => [name, install]);
@@ -127,39 +112,6 @@ async function installApplication(PATH) {
   return programs;
 }
 
-/** Runs one program with its child processes; returns the result for the table. */
-async function run([command, ...first], file, args, options) {
-  const child = spawn(command, [...first, file, ...args], {
-    ...options,
-    detached: true, // a process group, because a program that hangs may have started others
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => {
-      output += text;
-    });
-  }
-  let timedOut = false;
-  const endAll = () => {
-    try {
-      process.kill(-child.pid, 'SIGKILL');
-    } catch {} // all have ended
-  };
-  const timer = setTimeout(() => {
-    timedOut = true;
-    endAll();
-  }, TIMEOUT_MS);
-  const [code, signal] = await once(child, 'exit');
-  clearTimeout(timer);
-  endAll();
-  if (timedOut) return { failure: `not done after ${TIMEOUT_MS / 1000} s`, output };
-  if (signal) return { failure: `ended by ${signal}`, output };
-  if (code !== 0) return { failure: `exit code ${code}`, output };
-  const cell = /^result: (.+)$/m.exec(output)?.[1];
-  return cell ? { cell, output } : { failure: 'ended before it was done', output };
-}
-
 function tableText({ runtimes, rows }) {
   const line = (cells) => `| ${cells.join(' | ')} |`;
   const titles = runtimes.map((name) => RUNTIMES[name].title);
@@ -172,17 +124,14 @@ function newTable(runtimes, features, variables) {
   const rows = features.map(([title, program, ...args]) => {
     return { title: `${title} (\`${program}\`)`, program, args, cells: [] };
   });
-  const tasks = rows.flatMap((row) =>
-    runtimes.map((name, column) => ({ row, name, column, variables })),
-  );
-  return { runtimes, rows, tasks };
+  return { runtimes, rows, variables };
 }
 
-function newTables() {
-  const runtimes = chosen(values.on, Object.keys(RUNTIMES), 'on');
+function newTables({ on, only }) {
+  const runtimes = chosen(on, Object.keys(RUNTIMES), '--on');
   const programs = [...new Set(FEATURES.map(([, program]) => program))];
-  const only = chosen(values.only, programs, 'only');
-  const features = FEATURES.filter(([, program]) => only.includes(program));
+  const wanted = chosen(only, programs, '--only');
+  const features = FEATURES.filter(([, program]) => wanted.includes(program));
   const withWasm = runtimes.filter((name) => WASM_RUNTIMES.includes(name));
   const ofWasm = features.filter(([, program]) => !NATIVE_PROGRAMS.includes(program));
   const addon = newTable(runtimes, features, { ROLLGATE_BINDING: 'native' });
@@ -190,70 +139,77 @@ function newTables() {
   return { addon, WebAssembly: newTable(withWasm, ofWasm, { ROLLGATE_BINDING: 'wasm' }) };
 }
 
-async function main() {
-  const tables = newTables();
+export const options = {
+  on: { type: 'string', multiple: true },
+  only: { type: 'string', multiple: true },
+};
+
+export const jobs = 2;
+
+/** Whose cells the cases fill. */
+let tables;
+
+export function casesOf(values, names) {
+  if (names.length > 0) throw new Error('runtimes takes --on and --only');
+  tables = newTables(values);
+  return Object.entries(tables).flatMap(([binding, { runtimes, rows, variables }]) =>
+    rows.flatMap((row) =>
+      runtimes.map((runtime, column) => {
+        const program = [row.program, ...row.args].join(' ');
+        const name = `${program} on ${RUNTIMES[runtime].title}, ${binding}`;
+        return { name, row, runtime, column, variables };
+      }),
+    ),
+  );
+}
+
+export async function setUp() {
   const commands = installRuntimes();
   const PATH = pathWithoutTools();
   symlinkSync(onPath('npm'), join(PATH, 'npm'));
   const folder = await installApplication(PATH);
-  const server = await startRedis();
   const home = mkdtempSync(join(os.tmpdir(), 'rollgate-runtimes-'));
-  const tasks = Object.values(tables).flatMap((table) => table.tasks);
-  let failed = 0;
+  return { commands, PATH, folder, home, server: await startRedis() };
+}
 
-  const work = async () => {
-    for (let task = tasks.shift(); task; task = tasks.shift()) {
-      const { row, name, column, variables } = task;
-      const env = {
-        PATH,
-        HOME: home,
-        TMPDIR: mkdtempSync(join(home, 'tmp-')),
-        DENO_NO_UPDATE_CHECK: '1',
-        NO_COLOR: '1',
-        REDIS_URL: server.url,
-        RUNTIME: JSON.stringify(commands[name]), // for programs that start others
-        NODE: commands[name === 'node24' ? 'node22' : 'node24'][0], // another runtime to share with
-        ...variables,
-      };
-      const options = { cwd: folder, env };
-      const all = [row.program, ...row.args];
-      const file = fileOf(row.program);
-      const { cell, failure, output } = await run(commands[name], file, all, options);
-      row.cells[column] = cell ?? 'FAILED';
-      if (failure === undefined) continue;
-      failed += 1;
-      const where = `${RUNTIMES[name].title}, ${variables.ROLLGATE_BINDING}`;
-      console.log(`\n${all.join(' ')} on ${where}: ${failure}\n${output.slice(-4000)}`);
-    }
+/** Fills the cell of the table. */
+export async function run({ row, runtime, column, variables }, context) {
+  const { commands, PATH, folder, home, server } = context;
+  row.cells[column] = 'FAILED';
+  const env = {
+    PATH,
+    HOME: home,
+    TMPDIR: mkdtempSync(join(home, 'tmp-')),
+    DENO_NO_UPDATE_CHECK: '1',
+    NO_COLOR: '1',
+    REDIS_URL: server.url,
+    RUNTIME: JSON.stringify(commands[runtime]), // for programs that start others
+    NODE: commands[runtime === 'node24' ? 'node22' : 'node24'][0], // another runtime to share with
+    ...variables,
   };
-  const total = tasks.length;
-  try {
-    await Promise.all(Array.from({ length: Number(values.jobs) }, work));
-  } finally {
-    await server.dispose();
-    rmSync(home, { recursive: true, force: true });
-  }
-
-  for (const [name, table] of Object.entries(tables)) {
-    console.log(`\nWith ${name}:\n${tableText(table)}`);
-  }
-  console.log(`\n${total - failed} passed, ${failed} failed`);
-  if (failed > 0) process.exitCode = 1;
-  if (!values.on && !values.only) assertDocumented(Object.values(tables));
+  const program = [fileOf(row.program), row.program, ...row.args];
+  const options = { cwd: folder, env, timeoutMs: TIMEOUT_MS };
+  const result = await runGroup([...commands[runtime], ...program], options);
+  const cell = /^result: (.+)$/m.exec(result.text)?.[1];
+  const failure = failureOf(result) ?? (cell ? undefined : 'ended before it was done');
+  if (failure) throw new Error(`${failure}\n${result.text.slice(-4000)}`);
+  row.cells[column] = cell;
+  return cell;
 }
 
-function assertDocumented(tables) {
+export async function tearDown({ server, home }) {
+  await server.dispose();
+  rmSync(home, { recursive: true, force: true });
+}
+
+export function report(_results, { on, only }) {
+  const texts = Object.values(tables).map(tableText);
+  for (const [i, name] of Object.keys(tables).entries())
+    console.log(`\nWith ${name}:\n${texts[i]}`);
+  console.log('');
+  if (on || only) return true;
   const page = readFileSync(join(root, 'docs/runtimes.md'), 'utf8');
-  if (tables.every((table) => page.includes(tableText(table)))) return;
-  console.error('runtimes: docs/runtimes.md has other tables');
-  process.exitCode = 1;
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`runtimes: ${error.message}`);
-  process.exitCode = 1;
-} finally {
-  removeFolders();
+  const isSame = texts.every((text) => page.includes(text));
+  if (!isSame) console.error('docs/runtimes.md has other tables');
+  return isSame;
 }

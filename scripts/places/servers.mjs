@@ -1,15 +1,13 @@
-// Runs the tests of Redis on other servers, from Debian's releases: npm run servers
-//   [-- --only=redis-8.0,valkey-9.1] [--list]
+// The tests of Redis on other servers, from Debian's releases: npm run servers [-- redis-8.0 valkey-9.1]
 // Prints the table of docs/redis.md. ROLLGATE_CACHE keeps the servers; remove `programs` there for newer ones.
-
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { root } from './build.mjs';
-import { scriptsAreCurrent } from './embed-scripts.mjs';
-import { debianProgram } from './lib/debian-program.mjs';
-import { must } from './lib/debian-root.mjs';
+import { root } from '../build.mjs';
+import { scriptsAreCurrent } from '../embed-scripts.mjs';
+import { chosen } from '../lib/chosen.mjs';
+import { debianProgram } from '../lib/debian-program.mjs';
+import { must } from '../lib/debian-root.mjs';
 
 /** By name: the package and the suites that it and its libraries come from. */
 const SERVERS = {
@@ -26,6 +24,9 @@ const SERVERS = {
 const RUNS = [['test/redis/'], ['test/conformance/', '--testNamePattern', 'Redis,']];
 
 const results = join(root, 'build/servers');
+
+/** Of the table. */
+const rows = [];
 
 /** Runs Jest with a server; gives what its report says. */
 function jest(program, file, args) {
@@ -53,41 +54,30 @@ function failuresIn({ testResults }) {
   });
 }
 
-function runServer(name) {
+export const options = {};
+
+export const casesOf = (_values, names) =>
+  chosen(names, Object.keys(SERVERS), 'servers').map((name) => ({ name }));
+
+export function setUp() {
+  if (!scriptsAreCurrent()) throw new Error('the scripts are not embedded');
+  mkdirSync(results, { recursive: true });
+}
+
+/** Notes the row of the table. */
+export async function run({ name }) {
   const [packageName, ...suites] = SERVERS[name];
-  console.log(`\n== ${name}`);
   const program = debianProgram(packageName, suites);
   const [, product, version] = /^(\w+) server v=(\S+)/.exec(must(program, ['--version']));
   const reports = RUNS.map((args, i) => jest(program, join(results, `${name}-${i}.json`), args));
   const passed = reports.reduce((sum, { numPassedTests }) => sum + numPassedTests, 0);
   const failures = reports.flatMap(failuresIn);
-  return { server: `${product} ${version}`, suite: suites.at(-1), passed, failures };
+  rows.push(`| ${product} ${version} | ${suites.at(-1)} | ${passed} | ${failures.length} |`);
+  if (failures.length > 0) throw new Error(failures.join('\n'));
+  return `${passed} tests`;
 }
 
-function main() {
-  const { values } = parseArgs({
-    options: { only: { type: 'string' }, list: { type: 'boolean' } },
-  });
-  const names = values.only?.split(',') ?? Object.keys(SERVERS);
-  const wrong = names.find((name) => !(name in SERVERS));
-  if (wrong) throw new Error(`--only takes ${Object.keys(SERVERS).join(', ')}, not ${wrong}`);
-  if (values.list) return console.log(names.join('\n'));
-  if (!scriptsAreCurrent()) throw new Error('the scripts are not embedded');
-  mkdirSync(results, { recursive: true });
-  const rows = names.map(runServer);
-  for (const { server, failures } of rows) {
-    for (const failure of failures) console.log(`${server}: FAILED ${failure}`);
-  }
-  console.log('\n| server | from Debian | passed | failed |\n|---|---|---|---|');
-  for (const { server, suite, passed, failures } of rows) {
-    console.log(`| ${server} | ${suite} | ${passed} | ${failures.length} |`);
-  }
-  process.exitCode = rows.some(({ failures }) => failures.length > 0) ? 1 : 0;
-}
-
-try {
-  main();
-} catch (error) {
-  console.error(`servers: ${error.message}`);
-  process.exitCode = 1;
+export function report() {
+  const head = '| server | from Debian | passed | failed |\n|---|---|---|---|';
+  console.log(`\n${[head, ...rows].join('\n')}`);
 }
