@@ -72,7 +72,6 @@ mkdirSync(REPORT, { recursive: true });
 build(['tests', 'addon'], { variant: VARIANT });
 forgetCounts();
 const passed = [
-  run(process.execPath, ['test/conformance/write-traces.js', 'build/traces.txt']),
   run('ctest', ['--output-on-failure', '--parallel', '2'], { cwd: treeOf(VARIANT) }),
   jest(),
 ];

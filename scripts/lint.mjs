@@ -1,4 +1,4 @@
-// Checks format, JavaScript, Lua, layers, headers, merges and changed C++: npm run lint [-- --tidy];
+// Checks format, JavaScript, Lua, layers, headers, merges, workflows and changed C++: npm run lint [-- --tidy];
 // npm run format repairs the format. --tidy runs clang-tidy on all C++, which takes minutes.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,6 +10,7 @@ import { build, root, treeOf } from './build.mjs';
 import { assembledScript, embedScripts, SCRIPTS, scriptsAreCurrent } from './embed-scripts.mjs';
 import { changedFiles } from './lib/changed-files.mjs';
 import { filesBelow } from './lib/files.mjs';
+import { workflowFindings } from './lib/workflow-lint.mjs';
 
 const { values } = parseArgs({ options: { fix: { type: 'boolean' }, tidy: { type: 'boolean' } } });
 
@@ -76,6 +77,12 @@ function merges() {
   return false;
 }
 
+async function workflows() {
+  const findings = await workflowFindings();
+  if (findings.length > 0) console.error(findings.join('\n'));
+  return findings.length === 0;
+}
+
 /** Those of src/wasm are compiled for another target, with warnings as errors. */
 const sourcesToTidy = () =>
   filesBelow('src', /\.cc$/).filter((file) => !file.startsWith('src/wasm/'));
@@ -125,6 +132,7 @@ const checks = {
   layers,
   headers,
   merges,
+  workflows,
   'clang-tidy': clangTidy,
 };
 const failed = [];

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, isCurrent, makeStale, nativeRedisOf, onPath, root } from './build.mjs';
 import { CLANG_VERSIONS, installedClang, wasmIsCurrent } from './build-wasm.mjs';
+import { WINE } from './lib/cross/windows.mjs';
 import { buildTools, header, nativeTools } from './lib/native-tools.mjs';
 import { npm } from './lib/npm-folder.mjs';
 import { run, step } from './lib/step.mjs';
@@ -93,6 +94,17 @@ const qemu = {
   apt: 'qemu-user-static',
   found: () => onPath('qemu-aarch64-static'),
 };
+const mingw = {
+  what: 'a cross compiler for Windows (x86_64-w64-mingw32-g++-posix)',
+  apt: 'g++-mingw-w64-x86-64-posix',
+  found: () => onPath('x86_64-w64-mingw32-g++-posix'),
+};
+const wine = { what: 'Wine (wine64)', apt: 'wine64', found: () => existsSync(WINE) };
+const lld = {
+  what: "LLVM's linker and tools (lld, llvm-nm)",
+  apt: ['lld', 'llvm'],
+  found: () => onPath('ld.lld') && onPath('llvm-nm'),
+};
 const gtestSources = {
   what: 'the sources of GoogleTest',
   apt: 'googletest',
@@ -168,6 +180,7 @@ const purposes = {
   },
   systems: { system: [debootstrap], parts: [] },
   soak: { system: [...nativeTools, redis, wasmTools], parts: ['addon', 'wasm'] },
+  corpus: { system: [...nativeTools, redis, wasmTools], parts: ['addon', 'wasm'] },
   hosts: { system: [...nativeTools, browser, wasmTools], parts: ['addon', 'wasm'] },
   bench: {
     system: [...nativeTools, benchmark, redis, wasmTools],
@@ -175,8 +188,13 @@ const purposes = {
   },
   wasm: { system: [{ ...wasmTools, without: undefined }], parts: [] },
   lint: { system: [...nativeTools, clang, clangFormat, clangTidy, luacheck], parts: [] },
-  cross: { system: [...nativeTools, crossCompiler], parts: [] },
-  arm64: { system: [...nativeTools, crossCompiler, qemu, gtestSources, redis, openssl], parts: [] },
+  'prebuild-arm64': { system: [...nativeTools, crossCompiler], parts: [] },
+  'cross-arm64': {
+    system: [...nativeTools, crossCompiler, qemu, gtestSources, redis, openssl],
+    parts: [],
+  },
+  'cross-windows': { system: [...buildTools, mingw, wine, gtestSources], parts: [] },
+  'cross-macos': { system: [...buildTools, clang, lld, gtestSources], parts: [] },
   docs: { system: [], parts: [] },
   fuzz: { system: [clang, fuzzer, ...buildTools], parts: [] },
   models: { system: modelTools, parts: [] },

@@ -43,13 +43,8 @@ function run(command, args, options) {
 const node = (script, args = [], options = {}) =>
   run(process.execPath, [join(root, script), ...args], options);
 
-/** The traces that the C++ tests compare with. */
-const writeTraces = () =>
-  node('test/conformance/write-traces.js', [join(root, 'build/traces.txt')]);
-
 function ctest(variant, args = [], { prefix = [], env = {} } = {}) {
   build(['tests'], { variant });
-  if (!writeTraces()) return false;
   const flags = ['--output-on-failure', '--parallel', '2', '--timeout', String(CTEST_TIMEOUT)];
   const [command, ...rest] = [...prefix, 'ctest', ...flags];
   const options = { cwd: treeOf(variant), env: { ...process.env, ...env } };
@@ -146,8 +141,9 @@ const allSuites = {
   'jest-asan': jestUnderAsan,
   fuzz: () => node('scripts/fuzz.mjs', ['--seconds=30']),
   models: () => node('scripts/models.mjs', ['--small']),
-  runtimes: () => [node('scripts/runtimes.mjs'), node('scripts/hosts.mjs')].every(Boolean),
-  bundlers: () => node('scripts/bundlers.mjs'),
+  runtimes: () =>
+    ['runtimes', 'hosts'].map((kind) => node('scripts/places.mjs', [kind])).every(Boolean),
+  bundlers: () => node('scripts/places.mjs', ['bundlers']),
 };
 
 /** Not part of test:all, because not every machine can run it. */
@@ -164,7 +160,6 @@ function races() {
 function cppFile(file) {
   const layer = basename(dirname(file));
   build(['tests'], { variant: DEVELOPMENT, target: `${layer}_test` });
-  if (!writeTraces()) return false;
   const source = readFileSync(file, 'utf8');
   const suites = [...source.matchAll(/^(?:TYPED_)?TEST(?:_[FP])?\((\w+),/gm)].map(
     ([, name]) => name,

@@ -2,12 +2,12 @@
 set -eu
 if command -v apk > /dev/null; then
   apk add --no-cache bash g++ git linux-headers make cmake ninja pkgconf gtest-dev redis chromium \
-    binutils
+    binutils openssl
 else
   apt-get update
   apt-get install -y --no-install-recommends g++ git make cmake ninja-build pkg-config \
-    libgtest-dev redis-server chromium ca-certificates
+    libgtest-dev redis-server chromium ca-certificates openssl
 fi
 sh .github/workflows/build-hiredis.sh
 npm run prebuilds
-npm run test:all -- --only=core,jest,serial,types
+sh .github/workflows/test-binary.sh

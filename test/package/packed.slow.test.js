@@ -76,9 +76,8 @@ describeHere('with a binary for this machine', () => {
     expect(fs.statSync(tarball.file).size).toBeLessThan(3.3 * MEGABYTE);
     const folders = new Set(tarball.contents.map((name) => name.split('/')[0]));
     expect([...folders].sort()).toEqual([
-      ...['ARCHITECTURE.md', 'CHANGELOG.md', 'CMakeLists.txt', 'CONTRIBUTING.md', 'LICENSE'],
-      ...['README.md', 'SECURITY.md', 'cmake', 'docs', 'examples', 'lib', 'package.json'],
-      ...['prebuilds', 'scripts', 'src'],
+      ...['CHANGELOG.md', 'CMakeLists.txt', 'LICENSE', 'README.md', 'SECURITY.md', 'cmake'],
+      ...['docs', 'examples', 'lib', 'package.json', 'prebuilds', 'scripts', 'src'],
     ]);
     expect(tarball.contents.filter((name) => name.startsWith('scripts/'))).toEqual([
       'scripts/build.mjs',
