@@ -11,6 +11,7 @@ const folders = [
   'wasm',
   'shared',
   'conformance',
+  'corpus',
   'examples',
   'package',
   'soak',

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/algorithms.h"
-#include "core/portable_limiter.h"
+#include "support/carrier.h"
 
 namespace rollgate {
 namespace {
@@ -222,19 +222,11 @@ class HourlyLimit : public AlignedClock {
 
   void SetUp() override {
     AlignedClock::SetUp();
-    state_.clear();
+    limit_.state.clear();
   }
 
   /// The time left.
-  Micros Attempt() {
-    Decision decision;
-    decision.windows = uses_;
-    std::vector<std::byte> next;
-    const auto outcome =
-        limiter_->Decide(state_, ReadSoon(), 1, Recording::kAttempt, 1, decision, next);
-    if (outcome == PortableLimiter::Outcome::kChanged) state_ = next;
-    return decision.time_left;
-  }
+  Micros Attempt() { return limit_.Attempt(ReadSoon()).time_left; }
 
   /// Attempts as often as it is allowed; returns how often that was.
   std::uint64_t Fill() {
@@ -243,37 +235,9 @@ class HourlyLimit : public AlignedClock {
     return allowed;
   }
 
-  std::unique_ptr<PortableLimiter> limiter_ = PortableLimiter::Create(Policy(
-      {.windows = {{kHour, kMax}}, .count_blocked = false, .algorithm = Algorithm::kFixedWindow}));
-  std::vector<WindowUse> uses_{1};
-  std::vector<std::byte> state_;
+  testing::Carrier limit_{
+      {.windows = {{kHour, kMax}}, .count_blocked = false, .algorithm = Algorithm::kFixedWindow}};
 };
-
-TEST_F(HourlyLimit, IsFreshAfterASleepIntoAnotherHour) {
-  EXPECT_EQ(Fill(), kMax);
-  for (const bool clock_stops : {false, true}) {
-    for (const bool ticks_stop : {false, true}) {
-      FakeHost::Pass(150 * kMinute, {clock_stops, ticks_stop});
-      EXPECT_EQ(Fill(), kMax) << clock_stops << ticks_stop;
-    }
-  }
-}
-
-TEST_F(HourlyLimit, EndsAtAFullHourThatIsLessThanTwoHoursAwayAfterTheTimeWasSet) {
-  for (const Micros step : {20 * kMinute, -20 * kMinute, -40 * kMinute, -5 * kHour}) {
-    SetUp();
-    Fill();
-    FakeHost::wall += step;
-    const Micros left = Attempt();
-    ASSERT_GT(left, 0) << step;
-    EXPECT_LT(left, 2 * kHour) << step;
-    EXPECT_TRUE(IsMultiple(FakeHost::wall + left)) << step;
-    FakeHost::Run(left - kSecond);
-    EXPECT_GT(Attempt(), 0) << step;
-    FakeHost::Run(kSecond);
-    EXPECT_EQ(Fill(), kMax) << step;
-  }
-}
 
 TEST_F(HourlyLimit, AllowsNoMoreForTimeThatIsSetBackAgainAndAgain) {
   std::uint64_t allowed = Fill();

@@ -1,12 +1,10 @@
 // Any bytes as the state of an id: they are called foreign, or decided on; what is written then is
 // a state again.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
-#include <vector>
 
-#include "core/portable_limiter.h"
+#include "support/carrier.h"
 #include "support/traces.h"
 
 namespace rollgate {
@@ -17,36 +15,29 @@ using Outcome = PortableLimiter::Outcome;
 
 void Run(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kPolicyBytes = 16;
-  fuzz::Input input(data, std::min(size, kPolicyBytes));
+  const std::size_t from = std::min(size, kPolicyBytes);
+  fuzz::Input input(data, from);
   PolicyOptions policy = fuzz::ReadPolicy(input);
   // Now and then an interval of hours, whose stamps are wider.
   if (input.Byte() > 200) policy.windows[0].interval = Micros{3} << 32;
-  const auto limiter = PortableLimiter::Create(Policy(policy));
-  const std::size_t from = std::min(size, kPolicyBytes);
-  std::vector<std::byte> state(reinterpret_cast<const std::byte*>(data) + from,
-                               reinterpret_cast<const std::byte*>(data) + size);
-  std::vector<WindowUse> uses(policy.windows.size());
-  Decision decision;
-  decision.windows = uses;
-  std::vector<std::byte> out;
-  const Outcome peeked = limiter->Decide(state, 0, 1, Recording::kNothing, 1, decision, out);
+  testing::Carrier id(policy);
+  id.state.assign(reinterpret_cast<const std::byte*>(data) + from,
+                  reinterpret_cast<const std::byte*>(data) + size);
   Micros now = 0;
-  const Micros usual = limiter->Lifetime({}, now);
+  id.Peek(now);
+  const bool is_foreign = id.outcome == Outcome::kForeign;
+  const Micros usual = id.limiter().Lifetime({}, now);
   for (int step = 0; step < 8; ++step) {
-    const Outcome outcome = limiter->Decide(state, now, 1, Recording::kAttempt, 1, decision, out);
-    Require(step > 0 || (outcome == Outcome::kForeign) == (peeked == Outcome::kForeign),
+    const Decision decision = id.Attempt(now);
+    Require(step > 0 || (id.outcome == Outcome::kForeign) == is_foreign,
             "a peek and an attempt disagree on what is foreign");
-    Require(step == 0 || outcome != Outcome::kForeign, "what was written is no state");
-    if (outcome == Outcome::kForeign) return;
+    Require(step == 0 || id.outcome != Outcome::kForeign, "what was written is no state");
+    if (id.outcome == Outcome::kForeign) return;
     Require(decision.verdict.allowed() == (decision.time_left <= 0), "the time left");
-    if (outcome == Outcome::kChanged) state = out;
-    Require(state.size() <= limiter->largest_state() || outcome == Outcome::kUnchanged,
+    Require(id.state.size() <= id.limiter().largest_state() || id.outcome == Outcome::kUnchanged,
             "the size of a state");
-    const Receipt receipt{decision.verdict.at, 1, decision.token};
-    if (step % 3 == 2 && limiter->Settle(state, receipt, 0, now, out) == Outcome::kChanged) {
-      state = out;
-    }
-    Require(limiter->Lifetime(state, now) >= usual, "the lifetime of a state");
+    if (step % 3 == 2) id.Refund(decision, now);
+    Require(id.limiter().Lifetime(id.state, now) >= usual, "the lifetime of a state");
     now += 7;
   }
 }

@@ -195,19 +195,6 @@ describe('limits of calls', () => {
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, false, true, false, true]);
     expect(decisions.map(({ limits }) => limits[0].maxInInterval)).toEqual([2, 1, 3, 2, 9]);
   });
-
-  test.each([
-    ['allow', { allowed: true, actionsLeft: 4 }],
-    ['block', { allowed: false, actionsLeft: 0 }],
-    ['memory', { allowed: true, actionsLeft: 4 }],
-  ])("hold for onError '%s'", async (onError, expected) => {
-    const kv = { ...createPlainKv(), get: () => Promise.reject(new Error('broken')) };
-    const decision = await limiterOver(kv, { ...LIMIT, onError }).attempt('a', { limits: 5 });
-    const { actionsLeft } = expected;
-    expect(decision).toMatchObject(expected);
-    const window = { maxInInterval: 5, used: 5 - actionsLeft, remaining: actionsLeft };
-    expect(decision.limits).toMatchObject([window]);
-  });
 });
 
 describe('options', () => {

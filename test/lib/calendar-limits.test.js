@@ -2,7 +2,6 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { errorOf } = require('../support/outcome');
 const { catchError, handClock } = require('../support/set-up');
 
 const MONTH = { calendar: 'month', maxInInterval: 2 };
@@ -27,54 +26,27 @@ describe('the options', () => {
   const ZONE = 'expected the IANA name of a time zone that this host knows, got';
   const YEAR = "expected a day of a leap year as 'MM-DD', got";
   const NO_START = "requires calendar 'week', 'month' or 'year'";
+  const DAY_OF_MONTH = 'expected an integer from 1 to 31, got';
+  const DAY_OF_WEEK = 'expected an integer from 1 to 7 (Monday is 1), got 8';
   const week = { calendar: 'week' };
   const year = { calendar: 'year' };
+  const interval = { calendar: undefined, interval: 5 };
 
   // Kills: a check that is left out; a window of both kinds.
   test.each([
     [{ calendar: 'fortnight' }, TypeError, 'calendar', `${UNITS} "fortnight" (string)`],
-    [{ calendar: 5 }, TypeError, 'calendar', `${UNITS} 5`],
-    [{ calendar: null }, TypeError, 'calendar', `${UNITS} null`],
     [{ interval: 5 }, TypeError, 'interval', "conflicts with 'calendar'"],
     [{ windowMs: 5 }, TypeError, 'windowMs', "conflicts with 'calendar'"],
     [{ timeZone: 5 }, TypeError, 'timeZone', `${ZONE} 5`],
-    [{ timeZone: '' }, RangeError, 'timeZone', `${ZONE} "" (string)`],
-    [{ timeZone: 'Mars/Olympus' }, RangeError, 'timeZone', `${ZONE} "Mars/Olympus" (string)`],
     [{ timeZone: '+01:00' }, RangeError, 'timeZone', `${ZONE} "+01:00" (string)`],
-    [{ startsOn: 0 }, RangeError, 'startsOn', 'expected an integer from 1 to 31, got 0'],
-    [{ startsOn: 32 }, RangeError, 'startsOn', 'expected an integer from 1 to 31, got 32'],
-    [{ startsOn: 1.5 }, RangeError, 'startsOn', 'expected an integer from 1 to 31, got 1.5'],
-    [
-      { startsOn: '1' },
-      TypeError,
-      'startsOn',
-      'expected an integer from 1 to 31, got "1" (string)',
-    ],
-    [
-      { ...week, startsOn: 8 },
-      RangeError,
-      'startsOn',
-      'expected an integer from 1 to 7 (Monday is 1), got 8',
-    ],
-    [{ ...week, startsOn: 0 }, RangeError, 'startsOn', expect.stringContaining('from 1 to 7')],
+    [{ startsOn: 32 }, RangeError, 'startsOn', `${DAY_OF_MONTH} 32`],
+    [{ startsOn: '1' }, TypeError, 'startsOn', `${DAY_OF_MONTH} "1" (string)`],
+    [{ ...week, startsOn: 8 }, RangeError, 'startsOn', DAY_OF_WEEK],
     [{ ...year, startsOn: 1 }, TypeError, 'startsOn', `${YEAR} 1`],
     [{ ...year, startsOn: '02-30' }, RangeError, 'startsOn', `${YEAR} "02-30" (string)`],
-    [{ ...year, startsOn: '13-01' }, RangeError, 'startsOn', `${YEAR} "13-01" (string)`],
-    [{ ...year, startsOn: '2-9' }, RangeError, 'startsOn', `${YEAR} "2-9" (string)`],
     [{ calendar: 'day', startsOn: 1 }, TypeError, 'startsOn', NO_START],
-    [{ calendar: 'hour', startsOn: 1 }, TypeError, 'startsOn', NO_START],
-    [
-      { calendar: undefined, interval: 5, timeZone: 'UTC' },
-      TypeError,
-      'timeZone',
-      "requires 'calendar'",
-    ],
-    [
-      { calendar: undefined, interval: 5, startsOn: 1 },
-      TypeError,
-      'startsOn',
-      "requires 'calendar'",
-    ],
+    [{ ...interval, timeZone: 'UTC' }, TypeError, 'timeZone', "requires 'calendar'"],
+    [{ ...interval, startsOn: 1 }, TypeError, 'startsOn', "requires 'calendar'"],
   ])('%j is wrong', (limit, Class, name, what) => {
     const { limiter } = setUp([{ interval: 5, maxInInterval: 1 }, MONTH]);
     const limits = [
@@ -84,34 +56,14 @@ describe('the options', () => {
     const errors = [catchError(() => setUp(limits)), catchError(() => limiter.setLimits(limits))];
     for (const error of errors) {
       expect(Object.getPrototypeOf(error)).toBe(Class.prototype);
-      const place = `option 'limits[1].${name}': `;
-      const message = typeof what === 'string' ? place + what : what;
+      const message = `option 'limits[1].${name}': ${what}`;
       expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION', message });
     }
   });
 
-  test.each([
-    { startsOn: 1 },
-    { startsOn: 31, timeZone: 'europe/berlin' },
-    { calendar: 'week', startsOn: 7 },
-    { calendar: 'year', startsOn: '02-29', timeZone: 'Etc/GMT+3' },
-    { calendar: 'hour', startsOn: undefined, timeZone: undefined, interval: undefined },
-  ])('%j is right', (limit) => {
-    expect(setUp([{ ...MONTH, ...limit }]).limiter.attempt('a').allowed).toBe(true);
-  });
-
-  // Kills: a calendar that an algorithm ignores, or at the top level.
-  test('belong to fixed windows in limits', () => {
-    const codeOf = (options) => catchError(() => RateLimiter(options));
-    for (const algorithm of [undefined, 'sliding-window-log', 'sliding-window-counter', 'gcra']) {
-      const limits = [{ interval: 5, maxInInterval: 1 }, MONTH];
-      expect(codeOf({ limits, algorithm })).toMatchObject({
-        code: 'ERR_ROLLGATE_OPTION',
-        name: 'TypeError',
-        message: "option 'limits[1].calendar': requires algorithm 'fixed-window'",
-      });
-    }
-    expect(codeOf({ ...MONTH, algorithm: 'fixed-window' }).message).toContain("'calendar'");
+  test('belong to limits', () => {
+    const error = catchError(() => RateLimiter({ ...MONTH, algorithm: 'fixed-window' }));
+    expect(error.message).toContain("'calendar'");
   });
 
   // Kills: a window that becomes one of another kind or unit, under which its count means nothing.
@@ -132,24 +84,6 @@ describe('the options', () => {
   });
 });
 
-// Kills: the internal length of a window in what users see; a window of an interval with a calendar.
-test('a Decision and usage have the calendar in place of the interval', () => {
-  const { limiter } = setUp([
-    { ...MONTH, name: 'calls', timeZone: 'Europe/Berlin' },
-    MONTH,
-    { interval: 1000, limit: 9 },
-  ]);
-  const { limits } = limiter.attempt('a', { cost: 2 });
-  const HOUR = 3_600_000;
-  const month = { calendar: 'month', maxInInterval: 2, used: 2, remaining: 0 };
-  expect(limits).toStrictEqual([
-    { name: 'calls', ...month, resetIn: HOUR },
-    { ...month, resetIn: 2 * HOUR },
-    { interval: 1000, maxInInterval: 9, used: 2, remaining: 7, resetIn: 1000 },
-  ]);
-  expect(limiter.usage('a').limits).toStrictEqual(limits);
-});
-
 // Kills: the longest length of a month, or the other zone's end, as the time until the month is over.
 test('a limit of 0 refuses until the end of the longest window', () => {
   const { limiter, time } = setUp([{ ...MONTH, name: 'n', timeZone: 'Europe/Berlin' }]);
@@ -167,20 +101,13 @@ test('a limit of 0 refuses until the end of the longest window', () => {
 describe('the calendar of a call', () => {
   const ZONE = 'expected the IANA name of a time zone that this host knows, got';
 
-  // Kills: a calendar that is not looked at by one of the calls; a count before it is.
+  // Which calls fail, and that nothing is counted then, is tested on every store.
   test.each([
     [5, TypeError, "option 'calendar': expected an object, got 5"],
-    [null, TypeError, "option 'calendar': expected an object, got null"],
     [{ zone: 'UTC' }, TypeError, expect.stringContaining('unknown option "zone" in calendar')],
-    [{ timeZone: 5 }, TypeError, `option 'calendar.timeZone': ${ZONE} 5`],
     [{ timeZone: 'X/Y' }, RangeError, `option 'calendar.timeZone': ${ZONE} "X/Y" (string)`],
-    [
-      { startsOn: 0 },
-      RangeError,
-      "option 'calendar.startsOn': expected an integer from 1 to 31, got 0",
-    ],
-    [{ startsOn: '01-01' }, TypeError, expect.stringContaining('from 1 to 31')],
-  ])('%j is wrong', async (calendar, Class, message) => {
+    [{ startsOn: '01-01' }, TypeError, expect.stringContaining("'calendar.startsOn': expected")],
+  ])('%j is wrong', (calendar, Class, message) => {
     const { limiter } = setUp([MONTH, { interval: 5, maxInInterval: 1 }]);
     const all = [
       { limiter, id: 'b' },
@@ -188,11 +115,7 @@ describe('the calendar of a call', () => {
     ];
     for (const error of [
       catchError(() => limiter.attempt('a', { calendar })),
-      catchError(() => limiter.peek('a', { calendar })),
-      catchError(() => limiter.usage('a', { calendar })),
-      catchError(() => limiter.record('a', { calendar })),
       catchError(() => RateLimiter.attemptAll(all)),
-      await errorOf(limiter.wait('a', { calendar })),
     ]) {
       expect(Object.getPrototypeOf(error)).toBe(Class.prototype);
       expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION', message });

@@ -149,133 +149,23 @@ function shown(calendar, moment) {
   return [name, iso(start), iso(end)].join(' ');
 }
 
+const BERLIN = 'Europe/Berlin';
+const APIA = 'Pacific/Apia';
 test.each([
-  // A billing period in Berlin, where the clocks of summer are two hours ahead of UTC.
-  [
-    'month',
-    'Europe/Berlin',
-    17,
-    '2026-07-17T00:00Z',
-    '2026-07-17 2026-07-16T22:00 2026-08-16T22:00',
-  ],
-  [
-    'month',
-    'Europe/Berlin',
-    17,
-    '2026-07-16T21:59Z',
-    '2026-06-17 2026-06-16T22:00 2026-07-16T22:00',
-  ],
-  [
-    'month',
-    'Europe/Berlin',
-    undefined,
-    '2026-03-15T12:00Z',
-    '2026-03-01 2026-02-28T23:00 2026-03-31T22:00',
-  ],
-  // The last day of shorter months.
-  ['month', 'UTC', 31, '2026-02-28T00:00Z', '2026-02-28 2026-02-28T00:00 2026-03-31T00:00'],
+  // A billing period where the clocks of summer are two hours ahead of UTC; the last day of shorter months.
+  ['month', BERLIN, 17, '2026-07-17T00:00Z', '2026-07-17 2026-07-16T22:00 2026-08-16T22:00'],
+  ['month', BERLIN, undefined, '2026-03-15T12:00Z', '2026-03-01 2026-02-28T23:00 2026-03-31T22:00'],
   ['month', 'UTC', 31, '2026-02-27T23:59Z', '2026-01-31 2026-01-31T00:00 2026-02-28T00:00'],
   ['month', 'UTC', 30, '2028-02-29T00:00Z', '2028-02-29 2028-02-29T00:00 2028-03-30T00:00'],
-  ['month', 'UTC', 31, '2026-04-30T00:00Z', '2026-04-30 2026-04-30T00:00 2026-05-31T00:00'],
   ['year', 'UTC', '02-29', '2027-02-28T00:00Z', '2027-02-28 2027-02-28T00:00 2028-02-29T00:00'],
-  ['year', 'UTC', '02-29', '2028-02-28T23:59Z', '2027-02-28 2027-02-28T00:00 2028-02-29T00:00'],
   ['year', 'UTC', '02-28', '2028-02-28T23:59Z', '2028-02-28 2028-02-28T00:00 2029-02-28T00:00'],
-  [
-    'year',
-    'Asia/Tokyo',
-    undefined,
-    '2026-12-31T15:00Z',
-    '2027-01-01 2026-12-31T15:00 2027-12-31T15:00',
-  ],
-  ['year', 'UTC', '12-31', '2026-12-31T00:00Z', '2026-12-31 2026-12-31T00:00 2027-12-31T00:00'],
   // 2026-11-27 is a Friday.
   ['week', 'UTC', undefined, '2026-11-27T00:30Z', '2026-11-23 2026-11-23T00:00 2026-11-30T00:00'],
   ['week', 'UTC', 5, '2026-11-27T00:00Z', '2026-11-27 2026-11-27T00:00 2026-12-04T00:00'],
-  ['week', 'UTC', 6, '2026-11-27T00:00Z', '2026-11-21 2026-11-21T00:00 2026-11-28T00:00'],
-  ['week', 'UTC', 7, '2026-11-29T00:00Z', '2026-11-29 2026-11-29T00:00 2026-12-06T00:00'],
   ['week', 'UTC', 7, '1969-12-31T00:00Z', '1969-12-28 1969-12-28T00:00 1970-01-04T00:00'],
-  // A day that begins at 01:00, one of 23 hours, one of 25, one that began twice.
-  [
-    'day',
-    'Africa/Cairo',
-    undefined,
-    '2026-04-23T22:00Z',
-    '2026-04-24 2026-04-23T22:00 2026-04-24T21:00',
-  ],
-  [
-    'day',
-    'Asia/Beirut',
-    undefined,
-    '2022-03-26T22:00Z',
-    '2022-03-27 2022-03-26T22:00 2022-03-27T21:00',
-  ],
-  [
-    'day',
-    'America/Asuncion',
-    undefined,
-    '2023-10-01T04:00Z',
-    '2023-10-01 2023-10-01T04:00 2023-10-02T03:00',
-  ],
-  [
-    'day',
-    'Europe/Berlin',
-    undefined,
-    '2026-10-25T12:00Z',
-    '2026-10-25 2026-10-24T22:00 2026-10-25T23:00',
-  ],
-  [
-    'day',
-    'America/Havana',
-    undefined,
-    '2026-11-01T05:00Z',
-    '2026-11-01 2026-11-01T04:00 2026-11-02T05:00',
-  ],
-  [
-    'day',
-    'America/St_Johns',
-    undefined,
-    '2010-11-07T02:31Z',
-    '2010-11-07 2010-11-07T02:30 2010-11-08T03:30',
-  ],
-  [
-    'day',
-    'America/Nuuk',
-    undefined,
-    '2026-10-25T01:30Z',
-    '2026-10-24 2026-10-24T01:00 2026-10-25T02:00',
-  ],
-  // A day that never was, in Samoa.
-  [
-    'day',
-    'Pacific/Apia',
-    undefined,
-    '2011-12-30T09:59Z',
-    '2011-12-29 2011-12-29T10:00 2011-12-30T10:00',
-  ],
-  [
-    'day',
-    'Pacific/Apia',
-    undefined,
-    '2011-12-30T10:00Z',
-    '2011-12-31 2011-12-30T10:00 2011-12-31T10:00',
-  ],
-  ['week', 'Pacific/Apia', 5, '2011-12-30T09:59Z', '2011-12-23 2011-12-23T10:00 2011-12-30T10:00'],
-  ['week', 'Pacific/Apia', 5, '2011-12-30T10:00Z', '2011-12-30 2011-12-30T10:00 2012-01-05T10:00'],
-  // Half an hour twice, and half an hour that is left out; two hours twice.
-  [
-    'hour',
-    'Australia/Lord_Howe',
-    undefined,
-    '2026-04-04T15:29Z',
-    '2026-04-05T01:00 2026-04-04T14:00 2026-04-04T15:30',
-  ],
-  [
-    'hour',
-    'Australia/Lord_Howe',
-    undefined,
-    '2026-10-03T15:30Z',
-    '2026-10-04T02:00 2026-10-03T15:30 2026-10-03T16:00',
-  ],
+  // A day that never was, and two hours that came twice.
+  ['week', APIA, 5, '2011-12-30T09:59Z', '2011-12-23 2011-12-23T10:00 2011-12-30T10:00'],
+  ['week', APIA, 5, '2011-12-30T10:00Z', '2011-12-30 2011-12-30T10:00 2012-01-05T10:00'],
   [
     'hour',
     'Antarctica/Troll',
@@ -283,34 +173,13 @@ test.each([
     '2026-10-25T02:59Z',
     '2026-10-25T02:00 2026-10-25T00:00 2026-10-25T03:00',
   ],
-  [
-    'hour',
-    'Europe/Berlin',
-    undefined,
-    '2026-10-25T01:59Z',
-    '2026-10-25T02:00 2026-10-25T00:00 2026-10-25T02:00',
-  ],
-  [
-    'hour',
-    'Europe/Berlin',
-    undefined,
-    '2026-03-29T01:00Z',
-    '2026-03-29T03:00 2026-03-29T01:00 2026-03-29T02:00',
-  ],
-  [
-    'hour',
-    'Asia/Kathmandu',
-    undefined,
-    '2026-01-01T00:15Z',
-    '2026-01-01T06:00 2026-01-01T00:15 2026-01-01T01:15',
-  ],
 ])('the %s in %s that starts on %s, at %s', (unit, timeZone, startsOn, moment, expected) => {
   expect(shown(new Calendar(unit, timeZone, startsOn), moment)).toBe(expected);
 });
 
 test('the windows around a day that never was have length', () => {
   const micros = (iso) => Date.parse(iso) * 1000;
-  const around = new Calendar('day', 'Pacific/Apia').around(Date.parse('2011-12-30T09:00Z'));
+  const around = new Calendar('day', APIA).around(Date.parse('2011-12-30T09:00Z'));
   expect(Array.from(around)).toEqual([
     ...[15336, micros('2011-12-28T10:00Z'), 15337, micros('2011-12-29T10:00Z')],
     ...[15339, micros('2011-12-30T10:00Z'), micros('2011-12-31T10:00Z')],

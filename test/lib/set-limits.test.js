@@ -3,7 +3,7 @@
 
 const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
-const { catchError, handClock, setUp } = require('../support/set-up');
+const { catchError, setUp } = require('../support/set-up');
 const { hasAddon, whereAddon } = require('../support/bindings');
 const { redisAt } = require('../support/redis-clients');
 const { newName } = require('../support/shared-regions');
@@ -29,30 +29,9 @@ describe('wrong limits', () => {
   test.each([
     [undefined, TypeError, `${ARRAY} undefined`],
     [LIMIT, TypeError, `${ARRAY} an object`],
-    ['5', TypeError, `${ARRAY} "5" (string)`],
     [[], TypeError, `${ARRAY} an empty list`],
     [[LIMIT, LIMIT], TypeError, ONE],
     [[5], TypeError, "option 'limits[0]': expected an object, got 5"],
-    [
-      [{ ...LIMIT, maxInInterval: 0 }],
-      RangeError,
-      "option 'limits[0].maxInInterval': expected an integer >= 1, got 0",
-    ],
-    [
-      [{ ...LIMIT, interval: Infinity }],
-      RangeError,
-      "option 'limits[0].interval': expected a finite number of ms > 0, got Infinity",
-    ],
-    [
-      [{ ...LIMIT, minDifference: -1 }],
-      RangeError,
-      "option 'limits[0].minDifference': expected a finite number of ms >= 0, got -1",
-    ],
-    [
-      [{ interval: 5 }],
-      TypeError,
-      "option 'limits[0].maxInInterval': expected an integer >= 1, got undefined",
-    ],
     [
       [TOKENS],
       TypeError,
@@ -119,12 +98,6 @@ describe('new limits', () => {
     expect(admitted(limiter)).toBe(4);
   });
 
-  test('may have the other names of their options', () => {
-    const { limiter } = setUp();
-    limiter.setLimits([{ windowMs: 20, limit: 3, interval: 1, maxInInterval: 1 }]);
-    expect(limiter.attempt('a').limits).toMatchObject([{ interval: 20, maxInInterval: 3 }]);
-  });
-
   test('leave earlier Decisions as they are', () => {
     const { limiter } = setUp();
     const before = limiter.attempt('a');
@@ -133,96 +106,11 @@ describe('new limits', () => {
     expect(limiter.refund(before)).toBe(true);
   });
 
-  test('set the highest cost of attempts, of wait and of attemptAll', async () => {
-    const { limiter } = setUp();
-    const costs = { cost: 4 };
-    const codesOf = async () => [
-      catchError(() => limiter.peek('a', costs))?.code,
-      catchError(() => RateLimiter.attemptAll([{ limiter, id: 'b', ...costs }]))?.code,
-      await limiter.wait('c', costs).then(
-        () => undefined,
-        ({ code }) => code,
-      ),
-    ];
-    const tooHigh = Array(3).fill('ERR_ROLLGATE_COST');
-    expect(await codesOf()).toEqual(tooHigh);
-    limiter.setLimits(limits(4));
-    expect(await codesOf()).toEqual([undefined, undefined, undefined]);
-    limiter.setLimits(limits(3));
-    expect(await codesOf()).toEqual(tooHigh);
-  });
-
-  test('set the highest cost by name', () => {
-    const limiter = RateLimiter({ limits: [REQUESTS, TOKENS] });
-    limiter.setLimits([REQUESTS, { ...TOKENS, maxInInterval: 1000 }]);
-    expect(limiter.attempt('a', { cost: { tokens: 900 } })).toMatchObject({
-      allowed: true,
-      limits: [{ maxInInterval: 5 }, { maxInInterval: 1000, used: 900 }],
-    });
-    const error = catchError(() => limiter.attempt('a', { cost: { tokens: 1001 } }));
-    expect(error.message).toContain('from 0 to 1000, its maxInInterval');
-  });
-
-  test('are those of the callback and of the call, too', async () => {
-    const { limiter } = setUp();
-    limiter.setLimits(limits(3));
-    const answers = [];
-    for (let i = 0; i < 4; i++) {
-      answers.push(await new Promise((resolve) => limiter('a', (...all) => resolve(all))));
-    }
-    expect(answers.map(([, timeLeft, left]) => [timeLeft, left])).toEqual([
-      [0, 2],
-      [0, 1],
-      [0, 0],
-      [10, 0],
-    ]);
-    limiter.setLimits(limits(5));
-    expect(limiter('b')).toBe(0);
-  });
-
   test('can be set on a frozen limiter', () => {
     const { limiter } = setUp();
     Object.freeze(limiter);
     limiter.setLimits(limits(3));
     expect(admitted(limiter)).toBe(3);
-  });
-
-  test('may be set by the clock of the limiter, in the middle of an attempt', () => {
-    let change = () => {};
-    const clock = () => {
-      change();
-      return 0;
-    };
-    const limiter = RateLimiter({ interval: 10, maxInInterval: 2, countBlocked: false, clock });
-    change = () => {
-      change = () => {};
-      limiter.setLimits(limits(1));
-    };
-    limiter.attempt('a');
-    expect(limiter.attempt('a').allowed).toBe(false);
-    change = () => {
-      change = () => {};
-      limiter.setLimits(limits(1000));
-    };
-    limiter.attempt('a');
-    expect(limiter.usage('a').limits).toMatchObject([{ maxInInterval: 1000 }]);
-  });
-
-  test('may be set again and again while ids are counted', () => {
-    const time = handClock();
-    const limiter = RateLimiter({ ...LIMIT, countBlocked: false, clock: time.clock });
-    let largest = 5;
-    for (let round = 0; round < 200; round++) {
-      const max = 1 + ((round * 7) % 40);
-      largest = Math.max(largest, max);
-      limiter.setLimits([{ interval: 1000, maxInInterval: max }]);
-      for (let i = 0; i < 10; i++) limiter.attempt(`id ${i % 3}`);
-      const { used, remaining } = limiter.usage('id 0');
-      expect(remaining).toBe(Math.max(0, max - used));
-      time.advance(30);
-    }
-    time.advance(1000);
-    expect(limiter.usage('id 0')).toMatchObject({ used: 0 });
   });
 });
 
@@ -232,22 +120,6 @@ describe('calls that wait', () => {
       () => 'allowed',
       ({ code }) => code,
     );
-
-  test('get the room that new limits have, in their order', async () => {
-    const { limiter } = setUp();
-    limiter.attempt('a', { cost: 2 });
-    const order = [];
-    const calls = ['first', 'second', 'third'].map(async (name) => {
-      await limiter.wait('a');
-      order.push(name);
-    });
-    limiter.setLimits(limits(4));
-    await Promise.all(calls.slice(0, 2));
-    expect(order).toEqual(['first', 'second']);
-    limiter.setLimits(limits(5));
-    await Promise.all(calls);
-    expect(order).toEqual(['first', 'second', 'third']);
-  });
 
   // Kills: lines that are not asked; a call at the front that keeps the others for ever.
   test('are rejected if their cost can never pass, wherever they are in the line', async () => {
@@ -293,15 +165,5 @@ describe('calls that wait', () => {
       expect(limiter.stats()).toMatchObject({ allowed: 2, blocked: 0 });
       await limiter.close();
     }
-  });
-
-  test('and block(id, 0) ends their wait', async () => {
-    const { limiter } = setUp();
-    await limiter.block('a', 5000);
-    const waiting = limiter.wait('a');
-    const late = codeOf(limiter.wait('a', { deadline: 100 }));
-    expect(await late).toBe('ERR_ROLLGATE_WAIT_DEADLINE');
-    await limiter.block('a', 0);
-    expect(await waiting).toMatchObject({ allowed: true, actionsLeft: 1 });
   });
 });

@@ -170,81 +170,61 @@ const CASES = ALGORITHMS.flatMap((algorithm) =>
     .map((policy) => [algorithm, policy]),
 );
 
-test.each(CASES)(
-  'the wait in the error is never too long, and exact without blocks: %s %p',
-  async (algorithm, policy) => {
-    const isExact =
-      policy.blockFor === undefined &&
-      policy.minDifference === undefined &&
-      !(algorithm === 'sliding-window-counter' && policy.countBlocked);
-    for (const make of [inMemory, inKv]) {
-      const { clock, advance } = handClock();
-      const limits = [
-        { interval: 50, maxInInterval: 4 },
-        { interval: 170, maxInInterval: 9 },
-      ];
-      const { minDifference = 0, ...others } = policy;
-      const limiter = make({
-        limits: limits.map((limit) => ({ ...limit, minDifference })),
-        algorithm,
-        clock,
-        ...others,
-      });
-      const random = randomFrom(7);
-      for (let i = 0; i < casesOf(300); i++) {
-        await limiter.attempt('a', { cost: random.between(1, 4) });
-        advance(random.between(0, 39));
-        const cost = random.between(1, 4);
-        const wait = await waitOf(limiter, cost);
-        if (wait === 0) continue;
-        advance(wait - 1);
-        expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: false });
-        advance(1);
-        if (isExact) expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: true });
-      }
-      await limiter.close();
-    }
+/** Windows that cost the same, and windows with costs of their own: their limits, a random cost, what it came to. */
+const FORMS = {
+  'one cost': {
+    limits: [
+      { interval: 50, maxInInterval: 4 },
+      { interval: 170, maxInInterval: 9 },
+    ],
+    costFrom: (random) => random.between(1, 4),
   },
-);
-
-/** A cost by name, sometimes 0, sometimes the same in every window. */
-function randomCost(random) {
-  if (random.chance(20)) return random.between(1, 4);
-  return { few: random.between(0, 4), many: random.between(0, 9) };
-}
-
-// Kills: a wait for windows in which the call costs nothing; cost 1 in place of the cost of a window.
-test.each(CASES)('so it is with a cost for each window: %s %p', async (algorithm, policy) => {
-  const { minDifference = 0, ...others } = policy;
-  const isExact =
-    policy.blockFor === undefined &&
-    minDifference === 0 &&
-    !(algorithm === 'sliding-window-counter' && policy.countBlocked);
-  for (const make of [inMemory, inKv]) {
-    const { clock, advance } = handClock();
-    const limits = [
-      { name: 'few', interval: 50, maxInInterval: 4, minDifference },
+  'a cost for each window': {
+    limits: [
+      { name: 'few', interval: 50, maxInInterval: 4 },
       { name: 'many', interval: 170, maxInInterval: 30 },
       { interval: 110, maxInInterval: 5 },
-    ];
-    const limiter = make({ limits, algorithm, clock, ...others });
-    const random = randomFrom(11);
-    for (let i = 0; i < casesOf(300); i++) {
-      const given = randomCost(random);
-      const decision = await limiter.attempt('a', { cost: given });
-      if (random.chance(30)) {
-        const actual = random.between(0, 40);
-        await limiter.settle(decision, typeof given === 'number' ? actual : { many: actual });
+    ],
+    costFrom: (random) =>
+      random.chance(20)
+        ? random.between(1, 4)
+        : { few: random.between(0, 4), many: random.between(0, 9) },
+    isSettled: true,
+  },
+};
+
+// Kills: a wait for windows in which the call costs nothing; cost 1 in place of the cost of a window.
+describe.each(Object.entries(FORMS))('%s', (_form, { limits, costFrom, isSettled = false }) => {
+  test.each(CASES)(
+    'the wait in the error is never too long, and exact without blocks: %s %p',
+    async (algorithm, { minDifference = 0, ...policy }) => {
+      const isExact =
+        policy.blockFor === undefined &&
+        minDifference === 0 &&
+        !(algorithm === 'sliding-window-counter' && policy.countBlocked);
+      for (const make of [inMemory, inKv]) {
+        const { clock, advance } = handClock();
+        const own = limits.map((limit, i) => ({ ...limit, ...(i === 0 && { minDifference }) }));
+        const limiter = make({ limits: own, algorithm, clock, ...policy });
+        const random = randomFrom(7);
+        for (let i = 0; i < casesOf(300); i++) {
+          const given = costFrom(random);
+          const decision = await limiter.attempt('a', { cost: given });
+          if (isSettled && random.chance(30)) {
+            const actual = random.between(0, 40);
+            await limiter.settle(decision, typeof given === 'number' ? actual : { many: actual });
+          }
+          advance(random.between(0, 39));
+          const cost = costFrom(random);
+          const wait = await waitOf(limiter, cost);
+          if (wait === 0) continue;
+          advance(wait - 1);
+          expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: false });
+          advance(1);
+          if (isExact) expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: true });
+        }
+        await limiter.close();
       }
-      advance(random.between(0, 39));
-      const cost = randomCost(random);
-      const wait = await waitOf(limiter, cost);
-      if (wait === 0) continue;
-      advance(wait - 1);
-      expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: false });
-      advance(1);
-      if (isExact) expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: true });
-    }
-    await limiter.close();
-  }
+    },
+  );
 });

@@ -6,11 +6,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "core/algorithms.h"
-#include "core/portable_limiter.h"
+#include "support/carrier.h"
 #include "support/limiter.h"
 #include "support/traces.h"
 
@@ -49,55 +48,6 @@ PolicyOptions PolicyWith(Turns& calendar, std::uint64_t max) {
   return policy;
 }
 
-// Kills: a window of the interval in place of the boundaries; counts of windows that are over.
-TEST(CalendarWindow, CountsWhatBoundariesEnclose) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    SCOPED_TRACE(seed);
-    Random random(seed);
-    Turns calendar;
-    Turns truth;
-    const PolicyOptions policy = PolicyWith(calendar, 4);
-    testing::Limiter memory(policy);
-    const auto portable = PortableLimiter::Create(Policy(policy));
-    std::vector<std::byte> state;
-    std::vector<Micros> allowed;
-    Micros now = random.Between(-300, 300);
-    for (int step = 0; step < 100; ++step, now += random.Between(0, 9)) {
-      const Calendars::Span window = truth.Find(0, now);
-      const Micros aligned = now - ((now % 25) + 25) % 25;
-      std::uint64_t in_calendar = 0;
-      std::uint64_t in_interval = 0;
-      for (const Micros at : allowed) {
-        in_calendar += at >= window.start ? 1 : 0;
-        in_interval += at >= aligned ? 1 : 0;
-      }
-      const bool passes = in_calendar < 4 && in_interval < 3;
-      const Decision decision = memory.Attempt(1, now);
-      ASSERT_EQ(decision.verdict.allowed(), passes) << now;
-      ASSERT_EQ(decision.windows[0].used, in_calendar + (passes ? 1 : 0));
-      if (decision.windows[0].used > 0) {
-        ASSERT_EQ(decision.windows[0].reset_in, window.end - now);
-      }
-      if (!passes) {
-        const Micros until =
-            std::max(in_calendar < 4 ? now : window.end, in_interval < 3 ? now : aligned + 25);
-        ASSERT_EQ(decision.time_left, until - now);
-      }
-      if (passes) allowed.push_back(now);
-
-      std::array<WindowUse, 2> uses;
-      Decision carried;
-      carried.windows = uses;
-      std::vector<std::byte> out;
-      const auto outcome = portable->Decide(state, now, 1, Recording::kAttempt, 7, carried, out);
-      ASSERT_EQ(outcome == PortableLimiter::Outcome::kChanged, passes);
-      if (passes) state = out;
-      ASSERT_EQ(uses[0].used, decision.windows[0].used);
-      ASSERT_EQ(carried.time_left, decision.time_left);
-    }
-  }
-}
-
 // Kills: a question to the host in each check.
 TEST(CalendarWindow, AsksForBoundariesOncePerWindow) {
   Turns calendar;
@@ -116,29 +66,26 @@ TEST(CalendarWindow, ABoundaryThatMovesLosesNoCount) {
     there.shift = shift;
     PolicyOptions policy = PolicyWith(here, 2);
     policy.windows.pop_back();
-    const auto first = PortableLimiter::Create(Policy(policy));
+    testing::Carrier first(policy);
     policy.calendars = &there;
-    const auto second = PortableLimiter::Create(Policy(policy));
+    testing::Carrier second(policy);
     std::vector<std::byte> state;
-    const auto allows = [&](PortableLimiter& limiter, Micros now) {
-      std::array<WindowUse, 1> uses;
-      Decision decision;
-      decision.windows = uses;
-      std::vector<std::byte> out;
-      limiter.Decide(state, now, 1, Recording::kAttempt, 7, decision, out);
-      if (decision.verdict.allowed()) state = out;
-      return decision.verdict.allowed();
+    const auto allows = [&](testing::Carrier& carrier, Micros now) {
+      carrier.state = state;
+      const bool is_allowed = carrier.Attempt(now).verdict.allowed();
+      if (is_allowed) state = carrier.state;
+      return is_allowed;
     };
-    EXPECT_TRUE(allows(*first, 70));
-    EXPECT_TRUE(allows(*second, 80));
+    EXPECT_TRUE(allows(first, 70));
+    EXPECT_TRUE(allows(second, 80));
     // Until the later of both boundaries, the window is the same.
     const Micros earlier = std::min<Micros>(100, 100 + shift);
     const Micros later = std::max<Micros>(100, 100 + shift);
-    EXPECT_FALSE(allows(*first, earlier - 1));
-    EXPECT_FALSE(allows(*second, shift < 0 ? 99 : later - 1));
-    EXPECT_TRUE(allows(*second, later));
-    EXPECT_TRUE(allows(*first, later));
-    EXPECT_FALSE(allows(*first, later));
+    EXPECT_FALSE(allows(first, earlier - 1));
+    EXPECT_FALSE(allows(second, shift < 0 ? 99 : later - 1));
+    EXPECT_TRUE(allows(second, later));
+    EXPECT_TRUE(allows(first, later));
+    EXPECT_FALSE(allows(first, later));
   }
 }
 

@@ -37,16 +37,6 @@ TEST(ManualBlocks, AreBoundedByMaxKeysAndCountedInStats) {
   EXPECT_TRUE(limiter.Allows(0, 0));
 }
 
-TEST(ManualBlocks, AnIdThatHasActedAndIsBlockedCountsOnce) {
-  Limiter limiter({{{kHour, 5}}, 0, true}, 2);
-  EXPECT_TRUE(limiter.Allows(1, 0));
-  limiter.store->BlockFor(Id(1), 0, 2 * kHour);
-  EXPECT_EQ(limiter.store->stats().keys, 1u);
-  EXPECT_TRUE(limiter.Allows(2, 0));
-  EXPECT_EQ(limiter.store->stats().keys, 2u);
-  EXPECT_EQ(limiter.store->stats().evicted, 0u);
-}
-
 TEST(ManualBlocks, TheNearestToExpiryGoesFirstAmongBlocksAndActions) {
   for (const Algorithm algorithm : {Algorithm::kSlidingWindowLog, Algorithm::kGcra}) {
     Limiter limiter({{{kHour, 1}}, 0, false, algorithm}, 3);

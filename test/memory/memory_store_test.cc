@@ -1,4 +1,5 @@
-// What a store answers, in each of the four ways in which it keeps logs.
+// What memory a store takes and gives back, in each of the four ways in which it keeps logs, and
+// how long logs become under limits of calls.
 #include "memory/memory_store.h"
 
 #include <gtest/gtest.h>
@@ -6,8 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
-#include <new>
 #include <vector>
 
 #include "core/algorithms.h"
@@ -18,8 +17,6 @@
 namespace rollgate {
 namespace {
 
-using testing::Answer;
-using testing::AnswerOf;
 using testing::Id;
 using testing::kHour;
 using testing::kSecond;
@@ -36,11 +33,7 @@ struct Layout {
 
 class EveryLayout : public ::testing::TestWithParam<Layout> {
  protected:
-  PolicyOptions Options(bool count_blocked) const {
-    return {{{GetParam().interval, GetParam().max}}, 0, count_blocked};
-  }
-  /// Keeps the boundaries of the first window, which picks the layout, in reach.
-  Micros scale() const { return GetParam().interval / 50; }
+  static PolicyOptions Options() { return {{{GetParam().interval, GetParam().max}}, 0, false}; }
 };
 INSTANTIATE_TEST_SUITE_P(Stores, EveryLayout,
                          ::testing::Values(Layout{"InlineShort", 50, 5},
@@ -49,63 +42,13 @@ INSTANTIATE_TEST_SUITE_P(Stores, EveryLayout,
                                            Layout{"BlockLong", 2 * kHour, 40}),
                          [](const auto& info) { return info.param.name; });
 
-TEST_P(EveryLayout, AgreesWithTheOracleOnEveryCall) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE(seed);
-    Random random(seed);
-    PolicyOptions options = Options(seed % 2 == 0);
-    if (random.Chance(50)) {
-      options.windows.push_back({random.Between(1, 60) * scale(), GetParam().max + 3});
-    }
-    if (random.Chance(30)) options.min_difference = random.Between(1, 5) * scale();
-    Limiter limiter(options);
-    std::map<std::int64_t, Oracle> oracles;
-    Micros reading = 0;
-    // With several ids the clock does not step back: that would show which ones were forgotten.
-    const std::int64_t ids = random.Chance(50) ? 1 : 4;
-    for (int step = 0; step < 250; ++step) {
-      reading =
-          ids == 1 ? testing::NextReading(random, reading) : testing::NextLater(random, reading);
-      const Micros now = reading * scale() + (ids == 1 ? random.Between(-1, 1) : 0);
-      const std::int64_t id = random.Between(1, ids);
-      Oracle& oracle = oracles.try_emplace(id, options).first->second;
-      const auto cost = static_cast<std::uint64_t>(random.Chance(80) ? 1 : random.Between(1, 5));
-      switch (random.Between(1, 3)) {
-        case 1:
-          ASSERT_EQ(limiter.store->Check(Id(id), now), oracle.Attempt(now, 1).time_left);
-          break;
-        case 2:
-          ASSERT_EQ(AnswerOf(limiter.Attempt(id, now, cost)), oracle.Attempt(now, cost));
-          break;
-        default:
-          ASSERT_EQ(AnswerOf(limiter.Peek(id, now, cost)), oracle.Peek(now, cost));
-      }
-    }
-  }
-}
-
-TEST_P(EveryLayout, RefundsOnceAndOnlyWhatIsStillThere) {
-  Limiter limiter(Options(false));
-  const Decision first = limiter.Attempt(1, 1);
-  const Decision second = limiter.Attempt(1, 2, 3);
-  EXPECT_FALSE(limiter.Refund(2, first));
-  for (const Micros at : {0, 3}) {
-    EXPECT_FALSE(limiter.store->Settle(Id(1), {at, 1, first.token}, 0, 3)) << at;
-  }
-  EXPECT_TRUE(limiter.Refund(1, first));
-  EXPECT_FALSE(limiter.Refund(1, first));
-  EXPECT_EQ(limiter.Peek(1, 3).actions_left, GetParam().max - 4);
-  EXPECT_TRUE(limiter.Refund(1, second, 3));
-  EXPECT_EQ(limiter.store->stats().keys, 0u);
-}
-
 // Making room for an overdraft drops what has left the window: the attempt itself. Memory that
 // other ids have freed must not show through.
 TEST_P(EveryLayout, AnOverdraftThatComesTooLateLeavesWhatIsThere) {
   const std::uint64_t max = GetParam().max;
   const Micros later = GetParam().interval;
   constexpr int kIds = 50;
-  Limiter limiter(Options(false));
+  Limiter limiter(Options());
   std::vector<Decision> first;
   for (int id = 1; id <= kIds; ++id) {
     first.push_back(limiter.Attempt(id, 0));
@@ -116,8 +59,7 @@ TEST_P(EveryLayout, AnOverdraftThatComesTooLateLeavesWhatIsThere) {
   for (int id = 1; id <= kIds; ++id) {
     SCOPED_TRACE(id);
     limiter.Attempt(id, later);
-    limiter.store->Settle(Id(id), {0, 1, first[static_cast<std::size_t>(id) - 1].token}, max,
-                          later);
+    limiter.Settle(id, first[static_cast<std::size_t>(id) - 1], 1, max, later);
     ASSERT_EQ(limiter.Peek(id, later).actions_left, max - 2);
     ASSERT_EQ(limiter.store->Check(Id(id), later), 0);
     ASSERT_EQ(limiter.Peek(id, later).actions_left, max - 3);
@@ -125,7 +67,7 @@ TEST_P(EveryLayout, AnOverdraftThatComesTooLateLeavesWhatIsThere) {
 }
 
 TEST_P(EveryLayout, ARefundTakesNothingFromALaterGeneration) {
-  Limiter limiter(Options(false));
+  Limiter limiter(Options());
   const Decision before = limiter.Attempt(1, 7);
   limiter.store->ClearAll();
   for (int generation = 0; generation < 70'000; ++generation) {
@@ -135,48 +77,8 @@ TEST_P(EveryLayout, ARefundTakesNothingFromALaterGeneration) {
   }
 }
 
-TEST_P(EveryLayout, ARefundUnderCountedRefusalsNeverLetsMoreThrough) {
-  int refunded = 0;
-  for (std::uint64_t seed = 0; seed < 120; ++seed) {
-    SCOPED_TRACE(seed);
-    Random random(seed);
-    PolicyOptions options = Options(true);
-    if (random.Chance(30)) options.windows.push_back({20 * scale(), 3});
-    if (random.Chance(30)) options.min_difference = random.Between(1, 5) * scale();
-    Limiter limiter(options);
-    Oracle oracle(options);
-    struct Made {
-      Decision decision;
-      std::uint64_t cost;
-      std::size_t attempt;
-    };
-    std::vector<Made> made;
-    Micros reading = 0;
-    for (int step = 0; step < 250; ++step) {
-      reading = random.Chance(97) ? reading + random.Between(0, 2) : reading + 100;
-      const Micros now = reading * scale();
-      const bool checks = random.Chance(40);
-      const auto cost = static_cast<std::uint64_t>(checks ? 1 : random.Between(1, 3));
-      const bool oracle_allows = oracle.Allows(now, cost);
-      if (checks) {
-        ASSERT_LE(limiter.Allows(1, now), oracle_allows);
-      } else if (const Decision decision = limiter.Attempt(1, now, cost);
-                 decision.verdict.allowed()) {
-        ASSERT_TRUE(oracle_allows);
-        made.push_back({decision, cost, oracle.attempts()});
-      }
-      if (!made.empty() && random.Chance(30)) {
-        refunded += limiter.Refund(1, made.back().decision, made.back().cost);
-        oracle.Refund(made.back().attempt);
-        made.pop_back();
-      }
-    }
-  }
-  EXPECT_GT(refunded, 300);
-}
-
 TEST_P(EveryLayout, AllMemoryOfAnIdGoesWithIt) {
-  Limiter limiter(Options(false), 50);
+  Limiter limiter(Options(), 50);
   const std::size_t empty = limiter.store->stats().bytes;
   std::size_t full = 0;
   for (std::int64_t id = 0; id < 5000; ++id) {
@@ -191,7 +93,7 @@ TEST_P(EveryLayout, AllMemoryOfAnIdGoesWithIt) {
 }
 
 TEST_P(EveryLayout, ARefusalWithoutATraceTakesNoMemory) {
-  PolicyOptions options = Options(false);
+  PolicyOptions options = Options();
   options.windows.push_back({GetParam().interval, 1});
   Limiter limiter(options);
   limiter.Attempt(1, 0);
@@ -228,17 +130,6 @@ TEST(MemoryStore, ARefusalIsRememberedThatPushesOutActionsBesideOneThatIsTooOldF
   EXPECT_FALSE(limiter.Allows(1, 4'294'990'000));
 }
 
-TEST(MemoryStore, HoldsExtremeTimesWithoutOverflow) {
-  for (const Micros interval : {kLongest, Micros{1}}) {
-    Limiter limiter({{{interval, 1}}, interval, true});
-    EXPECT_TRUE(limiter.Attempt(1, -kLongest).verdict.allowed());
-    EXPECT_TRUE(limiter.Attempt(1, kLongest).verdict.allowed());
-    EXPECT_FALSE(limiter.Attempt(1, -kLongest).verdict.allowed());
-    limiter.Attempt(2, kLongest);
-    limiter.Attempt(3, -kLongest);
-  }
-}
-
 TEST(MemoryStore, ALimitLargerThanAnyMemoryHolds) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 53;
   Limiter limiter({{{kSecond, kMax}}, 0, true});
@@ -250,8 +141,8 @@ TEST(MemoryStore, ALimitLargerThanAnyMemoryHolds) {
   EXPECT_LE(limiter.store->stats().bytes, 100'000u);
 }
 
-PolicyOptions WithLimitsOfCalls(Micros interval, bool count_blocked, Algorithm algorithm) {
-  PolicyOptions policy{{{interval, 1}}, 0, count_blocked, algorithm, {}};
+PolicyOptions WithLimitsOfCalls(Micros interval) {
+  PolicyOptions policy{{{interval, 1}}, 0, true};
   policy.largest_limit = 1 << 20;
   return policy;
 }
@@ -260,37 +151,9 @@ void UseLimit(Limiter& limiter, std::uint64_t limit) {
   ASSERT_TRUE(limiter.store->UseLimits(std::array{limit}));
 }
 
-/// What has been allowed within the interval, under whatever limits, leaves room under this one.
-TEST(LimitsOfCalls, JudgeEveryAttemptByItsOwn) {
-  for (const Algorithm algorithm : {Algorithm::kSlidingWindowLog, Algorithm::kFixedWindow}) {
-    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-      SCOPED_TRACE(seed);
-      Random random(seed);
-      const Micros interval = random.Between(10, 60);
-      Limiter limiter(WithLimitsOfCalls(interval, false, algorithm));
-      std::vector<Micros> allowed;
-      Micros now = 0;
-      for (int step = 0; step < 200; ++step) {
-        now = testing::NextLater(random, now);
-        const auto max = static_cast<std::uint64_t>(random.Between(1, random.Chance(50) ? 4 : 40));
-        const auto inside = static_cast<std::uint64_t>(
-            std::count_if(allowed.begin(), allowed.end(), [&](Micros at) {
-              return algorithm == Algorithm::kFixedWindow ? at / interval == now / interval
-                                                          : now - at < interval;
-            }));
-        UseLimit(limiter, max);
-        const Decision decision = limiter.Attempt(1, now);
-        ASSERT_EQ(decision.verdict.allowed(), inside < max) << step;
-        ASSERT_EQ(decision.windows[0].used, inside + (inside < max ? 1 : 0));
-        if (decision.verdict.allowed()) allowed.push_back(now);
-      }
-    }
-  }
-}
-
 // Kills: a log that is cut to a lower limit while its window needs it.
 TEST(LimitsOfCalls, BoundALogByTheLargestThatItNeeded) {
-  Limiter limiter(WithLimitsOfCalls(kHour, true, Algorithm::kSlidingWindowLog));
+  Limiter limiter(WithLimitsOfCalls(kHour));
   UseLimit(limiter, 100);
   for (Micros now = 0; now < 200; ++now) limiter.Attempt(1, now);
   const std::size_t bytes = limiter.store->stats().bytes;
@@ -301,13 +164,23 @@ TEST(LimitsOfCalls, BoundALogByTheLargestThatItNeeded) {
   EXPECT_TRUE(limiter.Allows(1, 10'000)) << "a hundred are known";
 }
 
+// Kills: a log with room for the limits of the limiter alone.
+TEST(LimitsOfCalls, KeepWhatTheLargestOfAllWindowsNeeds) {
+  PolicyOptions policy = WithLimitsOfCalls(kHour);
+  policy.windows.push_back({2 * kHour, 1});
+  Limiter limiter(policy);
+  ASSERT_TRUE(limiter.store->UseLimits(std::array<std::uint64_t, 2>{100, 50}));
+  for (Micros now = 0; now < 50; ++now) EXPECT_TRUE(limiter.Allows(1, now));
+  EXPECT_FALSE(limiter.Allows(1, 50));
+}
+
 /// A log that was longer goes on with as many actions as its window has.
 TEST(LimitsOfCalls, CountTheNewestActionsOfALongLog) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const Micros interval = random.Between(1000, 4000);
-    Limiter limiter(WithLimitsOfCalls(interval, true, Algorithm::kSlidingWindowLog));
+    Limiter limiter(WithLimitsOfCalls(interval));
     const auto grown = static_cast<std::uint64_t>(random.Between(1001, 1900));
     std::vector<Micros> kept;
     Micros now = 0;
@@ -348,23 +221,6 @@ TEST(LimitsOfCalls, LeaveALogThatRefusesAsItDid) {
   EXPECT_TRUE(limiter.Allows(1, 222));
   EXPECT_FALSE(limiter.Allows(1, 227));
   EXPECT_FALSE(limiter.Allows(1, 228));
-}
-
-// Kills: a record that pushes out what the larger limit of a later call counts.
-TEST(LimitsOfCalls, CountWhatWasThereBeforeARecord) {
-  PolicyOptions policy{{{kHour, 4}}, 0, false};
-  policy.largest_limit = 1024;
-  Limiter limiter(policy);
-  UseLimit(limiter, 20);
-  for (Micros now = 0; now < 10; ++now) limiter.Attempt(1, now);
-  ASSERT_TRUE(limiter.store->UseLimits({}));
-  for (Micros now = 10; now < 20; ++now) {
-    const Decision usage = limiter.Decide(1, now, Recording::kRecord);
-    EXPECT_EQ(usage.windows[0].used, static_cast<std::uint64_t>(now) + 1);
-  }
-  EXPECT_FALSE(limiter.Allows(1, 20));
-  UseLimit(limiter, 20);
-  EXPECT_FALSE(limiter.Attempt(1, 20).verdict.allowed());
 }
 
 // Kills: ids that are moved to a store with room for larger limits, and cut to its own.

@@ -1,15 +1,16 @@
-// States that travel as bytes, against the store in memory, which decides the same.
+// The bytes of states: foreign and damaged ones, those of other limits, and those of earlier
+// releases. What they decide is in trace_test.cc.
 #include "core/portable_limiter.h"
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/algorithms.h"
+#include "support/carrier.h"
 #include "support/limiter.h"
 #include "support/oracle.h"
 #include "support/traces.h"
@@ -19,56 +20,10 @@ namespace {
 
 using Outcome = PortableLimiter::Outcome;
 using testing::AnswerOf;
+using testing::Carrier;
 using testing::kHour;
 using testing::kSecond;
 using testing::Random;
-
-/// A limiter that keeps the bytes of one id.
-class Carrier {
- public:
-  explicit Carrier(const PolicyOptions& policy)
-      : limiter_(PortableLimiter::Create(Policy(policy))), uses_(policy.windows.size()) {}
-
-  Decision Attempt(Micros now, std::uint64_t cost = 1) {
-    Decision decision;
-    decision.windows = uses_;
-    outcome =
-        limiter_->Decide(state, now, cost, Recording::kAttempt, NextGeneration(), decision, out_);
-    Take();
-    return decision;
-  }
-
-  Decision Peek(Micros now, std::uint64_t cost = 1) {
-    Decision decision;
-    decision.windows = uses_;
-    outcome = limiter_->Decide(state, now, cost, Recording::kNothing, 0, decision, out_);
-    return decision;
-  }
-
-  bool Refund(const Decision& decision, Micros now, std::uint64_t cost = 1) {
-    outcome = limiter_->Settle(state, {decision.verdict.at, cost, decision.token}, 0, now, out_);
-    Take();
-    return outcome == Outcome::kChanged;
-  }
-
-  PortableLimiter& limiter() { return *limiter_; }
-  const PortableLimiter& limiter() const { return *limiter_; }
-
-  std::vector<std::byte> state;
-  Outcome outcome = Outcome::kUnchanged;
-
- private:
-  Generation NextGeneration() { return generation_ = generation_ + 40'503; }
-
-  void Take() {
-    if (outcome == Outcome::kChanged) state = out_;
-  }
-
-  std::unique_ptr<PortableLimiter> limiter_;
-  std::vector<WindowUse> uses_;
-  std::vector<std::byte> out_;
-  Generation generation_ = 0;
-};
 
 PolicyOptions PolicyFor(Random& random, Algorithm algorithm) {
   const bool count_blocked = algorithm != Algorithm::kGcra && random.Chance(50);
@@ -86,48 +41,6 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, Portable,
                                            Algorithm::kSlidingWindowCounter,
                                            Algorithm::kFixedWindow, Algorithm::kGcra));
 
-TEST_P(Portable, DecidesAsTheStoreInMemoryDoes) {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    SCOPED_TRACE(seed);
-    Random random(seed);
-    const PolicyOptions policy = PolicyFor(random, GetParam());
-    const std::int64_t smallest_max = testing::SmallestMax(policy);
-    testing::Limiter memory(policy);
-    Carrier carrier(policy);
-    struct Made {
-      Decision in_memory;
-      Decision carried;
-    };
-    std::vector<Made> made;
-    // After a refund and a step back the store in memory may err on the side of fewer admissions.
-    const bool steps_back = random.Chance(50);
-    Micros now = random.Between(-1000, 1000) * kSecond;
-    for (int step = 0; step < 80; ++step) {
-      now = steps_back ? testing::NextReading(random, now) : testing::NextLater(random, now);
-      if (random.Chance(2)) now += random.Between(0, 3 * kHour);
-      const auto cost =
-          static_cast<std::uint64_t>(random.Chance(70) ? 1 : random.Between(1, smallest_max));
-      if (random.Chance(20)) {
-        ASSERT_EQ(AnswerOf(carrier.Peek(now, cost)), AnswerOf(memory.Peek(1, now, cost)));
-      } else if (!steps_back && !made.empty() && random.Chance(20)) {
-        const bool found = memory.Refund(1, made.back().in_memory, 1, now);
-        const bool carried = carrier.Refund(made.back().carried, now);
-        // A log may have dropped what has left every window.
-        if (now - made.back().carried.verdict.at < Policy(policy).retention()) {
-          ASSERT_EQ(carried, found);
-        }
-        made.pop_back();
-      } else {
-        const Decision expected = memory.Attempt(1, now, cost);
-        const Decision decision = carrier.Attempt(now, cost);
-        ASSERT_EQ(AnswerOf(decision), AnswerOf(expected));
-        if (decision.verdict.allowed() && cost == 1) made.push_back({expected, decision});
-      }
-      ASSERT_LE(carrier.state.size(), carrier.limiter().largest_state());
-    }
-  }
-}
-
 TEST_P(Portable, LeavesTheStateAloneWhereNothingChanges) {
   Carrier carrier({{{kSecond, 2}}, 0, false, GetParam(), {}});
   carrier.Attempt(0);
@@ -137,13 +50,6 @@ TEST_P(Portable, LeavesTheStateAloneWhereNothingChanges) {
   EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
   carrier.Peek(1);
   EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
-}
-
-TEST_P(Portable, AQuestionOfWhatIsUsedIsNotRefusedForCountedRefusals) {
-  Carrier carrier({{{kSecond, 2}, {2 * kSecond, 2}}, 0, true, GetParam(), {}});
-  for (int i = 0; i < 9; ++i) carrier.Attempt(0);
-  EXPECT_TRUE(carrier.Peek(0, 0).verdict.allowed());
-  EXPECT_FALSE(carrier.Peek(0, 1).verdict.allowed());
 }
 
 TEST_P(Portable, KnowsItsOwnStatesAtTheEndsOfTime) {
@@ -250,17 +156,6 @@ TEST(PortableState, ALogOutlivesOtherLimits) {
   EXPECT_EQ(back.Peek(10 * kSecond).windows[0].used, 12u);
 }
 
-// Kills: a log that is cut under a lower max, of which a larger max then sees too little.
-TEST(PortableState, CountedRefusalsUnderLowerLimitsLeaveTheLog) {
-  Carrier before({{{kHour, 10}}, 0, true});
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(before.Attempt(i * kSecond).verdict.allowed());
-  Carrier lower({{{kHour, 2}}, 0, true});
-  lower.state = before.state;
-  for (int i = 10; i < 15; ++i) EXPECT_FALSE(lower.Attempt(i * kSecond).verdict.allowed());
-  before.state = lower.state;
-  EXPECT_FALSE(before.Attempt(15 * kSecond).verdict.allowed());
-}
-
 // Kills: entries that are forgotten where no log turns into such.
 TEST(PortableState, WeightedEntriesOutliveLowerLimits) {
   Carrier before({{{kHour, 2000}}, 0, false});
@@ -269,21 +164,6 @@ TEST(PortableState, WeightedEntriesOutliveLowerLimits) {
   lower.state = before.state;
   EXPECT_FALSE(lower.Attempt(kSecond).verdict.allowed());
   EXPECT_TRUE(lower.Attempt(kHour, 1000).verdict.allowed());
-}
-
-// Kills: counts that begin anew, or that are read at another width, under another max.
-TEST(PortableState, CountsStayUnderOtherLimits) {
-  for (const Algorithm algorithm : {Algorithm::kSlidingWindowCounter, Algorithm::kFixedWindow}) {
-    Carrier before({{{kHour, 2}}, 0, false, algorithm, {}});
-    for (int i = 0; i < 3; ++i) before.Attempt(i);
-    EXPECT_FALSE(before.Peek(9).verdict.allowed());
-    for (const std::uint64_t max : {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{1} << 30}) {
-      Carrier other({{{kHour, max}}, 0, false, algorithm, {}});
-      other.state = before.state;
-      EXPECT_EQ(other.Peek(9, 0).windows[0].used, 2u);
-      EXPECT_EQ(other.Attempt(9).verdict.allowed(), max > 2);
-    }
-  }
 }
 
 // Kills: arrival times in the units of other limits; a rate of the limits before; counts that begin
@@ -390,14 +270,9 @@ TEST(PortableState, CountsOfRecordsTakeTheBytesThatTheyNeed) {
     Carrier carrier({{{kHour, 5}}, 0, false, algorithm, {}});
     carrier.Attempt(0);
     const std::size_t bytes = carrier.state.size();
-    Decision decision;
-    std::array<WindowUse, 1> uses;
-    decision.windows = uses;
-    std::vector<std::byte> out;
-    carrier.limiter().Decide(carrier.state, 0, 2'000'000'000, Recording::kRecord, 1, decision, out);
-    EXPECT_EQ(uses[0].used, 2'000'000'001u);
-    EXPECT_GT(out.size(), bytes);
-    carrier.state = out;
+    const Decision usage = carrier.Decide(0, 2'000'000'000, Recording::kRecord);
+    EXPECT_EQ(usage.windows[0].used, 2'000'000'001u);
+    EXPECT_GT(carrier.state.size(), bytes);
     EXPECT_EQ(carrier.Peek(1, 0).windows[0].used, 2'000'000'001u);
   }
 }

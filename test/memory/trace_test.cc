@@ -1,182 +1,153 @@
-// The store in memory answers the recorded traces as their oracle did.
+// Random calls under random policies: the store in memory, in each of its layouts, and the portable
+// limiter decide as the oracle does.
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <memory>
-#include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "core/policy.h"
-#include "core/time.h"
-#include "memory/memory_store.h"
+#include "core/algorithms.h"
+#include "support/compared.h"
 #include "support/limiter.h"
-#include "support/oracle.h"
+#include "support/traces.h"
 
 namespace rollgate::testing {
 namespace {
 
-struct TraceOperation {
-  std::string kind;
-  std::int64_t id = 0;
-  Micros now = 0;
-  std::uint64_t cost = 0;
-  Answer answer = {};       ///< to an attempt or a peek; of a usage the windows alone
-  std::size_t refunds = 0;  ///< the place of the operation that is taken back
-  bool found = false;
-  int line = 0;
+using CostsOfWindows = Oracle::CostsOfWindows;
+
+struct Form {
+  const char* name;
+  Algorithm algorithm;
+  bool weighted = false;        ///< each window has its own cost
+  std::uint64_t least_max = 0;  ///< above 1024, a log of stamps becomes one of costs
 };
 
-struct Trace {
-  PolicyOptions policy;
-  std::vector<TraceOperation> operations;
-};
-
-PolicyOptions ReadTracePolicy(std::istream& words) {
-  PolicyOptions policy;
-  int algorithm = 0;
-  std::size_t windows = 0;
-  std::size_t blocks = 0;
-  words >> algorithm >> policy.count_blocked >> policy.min_difference >> windows;
-  policy.algorithm = static_cast<Algorithm>(algorithm);
-  policy.windows.resize(windows);
-  for (Window& window : policy.windows) words >> window.interval >> window.max;
-  words >> blocks;
-  policy.blocks.resize(blocks);
-  for (Micros& length : policy.blocks) words >> length;
+PolicyOptions AnyPolicy(Random& random, const Form& form, Micros scale) {
+  const bool count_blocked = form.algorithm != Algorithm::kGcra && random.Chance(50);
+  PolicyOptions policy = RandomPolicy(random, count_blocked, random.Chance(50) ? 8 : 40);
+  policy.algorithm = form.algorithm;
+  policy.weighted = form.weighted;
+  policy.min_difference *= scale;
+  for (Window& window : policy.windows) {
+    window.interval *= scale;
+    window.max += form.least_max;
+  }
+  for (std::int64_t i = random.Chance(40) ? random.Between(1, 3) : 0; i > 0; --i) {
+    policy.blocks.push_back(random.Between(1, 60) * scale);
+  }
   return policy;
 }
 
-TraceOperation ReadTraceOperation(const std::string& kind, std::istream& words,
-                                  std::size_t windows) {
-  TraceOperation operation{.kind = kind};
-  if (kind == "clearAll") return operation;
-  words >> operation.id;
-  if (kind == "clear") return operation;
-  words >> operation.now;
-  if (kind == "refund") {
-    words >> operation.refunds >> operation.found;
-    return operation;
-  }
-  Answer& answer = operation.answer;
-  if (kind == "attempt" || kind == "peek") {
-    words >> operation.cost >> answer.blocked_by >> answer.time_left >> answer.wait >>
-        answer.actions_left >> answer.reset_in >> answer.at;
-  } else if (kind != "usage") {
-    words.setstate(std::ios::failbit);
-  }
-  answer.windows.resize(windows);
-  for (auto& [used, reset_in] : answer.windows) words >> used >> reset_in;
-  return operation;
+/// What an attempt came to: nothing, or up to 50 more than it could have cost. A log of few stamps
+/// has no room for more, so there it comes to nothing.
+CostsOfWindows AnyActual(Random& random, const PolicyOptions& policy, const Form& form) {
+  const bool is_small_log =
+      form.algorithm == Algorithm::kSlidingWindowLog && !form.weighted && form.least_max == 0;
+  if (is_small_log || random.Chance(40)) return CostsOfWindows(policy.windows.size(), 0);
+  CostsOfWindows actual = RandomCosts(random, policy);
+  const std::uint64_t more = random.Chance(20) ? 50 : 0;
+  for (std::uint64_t& cost : actual) cost += more;
+  return actual;
 }
 
-/// All traces of a file, whose format test/conformance/write-traces.js describes; none if it cannot
-/// be read to its end.
-std::vector<Trace> ReadTraces(const std::string& path) {
-  std::vector<Trace> traces;
-  std::ifstream file(path);
-  std::string text;
-  for (int line = 1; std::getline(file, text); ++line) {
-    if (text.empty() || text.front() == '#') continue;
-    std::istringstream words(text);
-    std::string kind;
-    words >> kind;
-    if (kind == "policy") {
-      traces.push_back({ReadTracePolicy(words), {}});
-    } else if (traces.empty()) {
-      return {};
-    } else {
-      Trace& trace = traces.back();
-      trace.operations.push_back(ReadTraceOperation(kind, words, trace.policy.windows.size()));
-      trace.operations.back().line = line;
-    }
-    if (words.fail()) return {};
-  }
-  return traces;
-}
-
-/// Replays a trace on a store of its own.
-class Replay {
- public:
-  explicit Replay(const Trace& trace)
-      : trace_(trace),
-        store_(CreateMemoryStore(Policy(trace.policy), {1000, kSecret, true, nullptr})),
-        decisions_(trace.operations.size()),
-        uses_(trace.policy.windows.size()) {}
-
-  /// With `by_check`, attempts that are not refunded are made by Check where they can be.
-  void Run(bool by_check) {
-    std::set<std::size_t> refunded;
-    for (const TraceOperation& operation : trace_.operations) {
-      if (operation.kind == "refund") refunded.insert(operation.refunds);
-    }
-    for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
-      const TraceOperation& operation = trace_.operations[i];
-      SCOPED_TRACE(::testing::Message() << "line " << operation.line);
-      if (by_check && operation.kind == "attempt" && operation.cost == 1 && !refunded.contains(i)) {
-        ASSERT_EQ(store_->Check(Id(operation.id), operation.now), operation.answer.time_left);
-      } else {
-        Perform(operation, i);
-      }
-      if (::testing::Test::HasFailure()) return;  // what follows means nothing
-    }
+class Traces : public ::testing::TestWithParam<Form> {
+ protected:
+  /// Where a log without costs counts refusals, a settled attempt gives back less.
+  static bool CanSettle(const PolicyOptions& policy) {
+    const bool is_exact = policy.algorithm != Algorithm::kSlidingWindowLog || policy.weighted ||
+                          GetParam().least_max > 0 || !policy.count_blocked;
+    return is_exact && policy.algorithm != Algorithm::kGcra;
   }
 
- private:
-  void Perform(const TraceOperation& operation, std::size_t place) {
-    const Identity id = Id(operation.id);
-    if (operation.kind == "clear") {
-      store_->Clear(id);
-    } else if (operation.kind == "clearAll") {
-      store_->ClearAll();
-    } else if (operation.kind == "refund") {
-      Decision& taken = decisions_[operation.refunds];
-      const std::uint64_t cost = trace_.operations[operation.refunds].cost;
-      // As lib does it: a refusal has nothing to give back, and a refund is made once.
-      const bool found =
-          taken.verdict.allowed() &&
-          store_->Settle(id, {taken.verdict.at, cost, taken.token}, 0, operation.now);
-      EXPECT_EQ(found, operation.found);
-      if (found) taken.verdict.blocked_by_count = true;
-    } else {
-      EXPECT_EQ(Ask(operation, place), operation.answer);
+  static std::string Step(Random& random, const PolicyOptions& policy, Compared& id, Micros now,
+                          bool settles) {
+    const CostsOfWindows costs = RandomCosts(random, policy, 5);
+    if (settles && random.Chance(30) && id.made() > 0) {
+      const std::int64_t last = static_cast<std::int64_t>(id.made()) - 1;
+      const auto place = static_cast<std::size_t>(random.Between(0, last));
+      return id.Settle(place, AnyActual(random, policy, GetParam()), now);
     }
-  }
-
-  Answer Ask(const TraceOperation& operation, std::size_t place) {
-    Decision& decision = decisions_[place];
-    decision.windows = uses_;
-    if (operation.kind == "attempt") {
-      store_->Decide(Id(operation.id), operation.now, operation.cost, Recording::kAttempt,
-                     decision);
-    } else {
-      store_->Decide(Id(operation.id), operation.now, operation.cost, Recording::kNothing,
-                     decision);
+    if (random.Chance(3)) id.Clear();
+    if (random.Chance(20)) {
+      return id.Peek(now, random.Chance(30) ? CostsOfWindows(costs.size(), 0) : costs);
     }
-    Answer answer = AnswerOf(decision);
-    return operation.kind == "usage" ? Answer{.windows = answer.windows} : answer;
+    if (!policy.weighted && costs.front() == 1 && random.Chance(30)) return id.Check(now);
+    return id.Attempt(now, costs);
   }
-
-  const Trace& trace_;
-  std::unique_ptr<Store> store_;
-  std::vector<Decision> decisions_;
-  std::vector<WindowUse> uses_;
 };
+INSTANTIATE_TEST_SUITE_P(
+    All, Traces,
+    ::testing::Values(Form{"Log", Algorithm::kSlidingWindowLog},
+                      Form{"LogThatTurns", Algorithm::kSlidingWindowLog, false, 1024},
+                      Form{"WeightedLog", Algorithm::kSlidingWindowLog, true},
+                      Form{"Counter", Algorithm::kSlidingWindowCounter},
+                      Form{"WeightedCounter", Algorithm::kSlidingWindowCounter, true},
+                      Form{"FixedWindow", Algorithm::kFixedWindow},
+                      Form{"WeightedFixedWindow", Algorithm::kFixedWindow, true},
+                      Form{"Gcra", Algorithm::kGcra}),
+    [](const auto& info) { return info.param.name; });
 
-class Traces : public ::testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Memory, Traces, ::testing::Bool(), [](const auto& by_check) {
-  return by_check.param ? "ByCheck" : "ByAttempt";
-});
+// Kills: a sum that ignores a window's own cost, a window asked for nothing, a settle that is added
+// to later entries only; a trace of what never passes, and a block that hides it.
+TEST_P(Traces, AreDecidedAsByTheOracle) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Random random(seed);
+    const Micros scale = random.Chance(70) ? 1 : kHour / 5;  // with it, stamps of 8 bytes
+    const PolicyOptions policy = AnyPolicy(random, GetParam(), scale);
+    Limiter memory(policy);
+    // A clock that steps back shows which ids were forgotten, and what a settled attempt has pushed
+    // out.
+    const bool steps_back = random.Chance(50);
+    const bool settles = !steps_back && CanSettle(policy);
+    std::vector<Compared> ids;
+    for (std::int64_t id = steps_back ? 0 : random.Between(0, 2); id >= 0; --id) {
+      ids.emplace_back(policy, memory, id);
+    }
+    Micros reading = random.Between(-100, 100);
+    for (int step = 0; step < 100; ++step) {
+      reading = steps_back ? NextReading(random, reading) : NextLater(random, reading);
+      const Micros now = reading * scale + (steps_back ? random.Between(-1, 1) : 0);
+      const std::int64_t last = std::ssize(ids) - 1;
+      Compared& id = ids[static_cast<std::size_t>(random.Between(0, last))];
+      ASSERT_EQ(Step(random, policy, id, now, settles), "") << "seed " << seed << ", step " << step;
+    }
+  }
+}
 
-TEST_P(Traces, AreAnsweredAsByTheirOracle) {
-  const std::vector<Trace> traces = ReadTraces(ROLLGATE_TRACES);
-  ASSERT_GE(traces.size(), 100u) << ROLLGATE_TRACES;
-  for (const Trace& trace : traces) {
-    Replay(trace).Run(GetParam());
-    if (HasFailure()) return;
+// Kills: a refusal of kWaiting or kAsking that counts or starts a block, in the state or in its own
+// answer; one of kWaiting in the statistics.
+TEST_P(Traces, TellWaitsExactlyAndLeaveNoTraceOfThem) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const PolicyOptions policy = AnyPolicy(random, GetParam(), 1);
+    Limiter limiter(policy);
+    Micros now = random.Between(-100, 100);
+    const auto decide = [&](Micros at, Recording recording, const CostsOfWindows& costs) {
+      const Costs cost = policy.weighted ? Costs(costs) : Costs(costs.front());
+      return AnswerOf(limiter.Decide(1, at, recording, cost));
+    };
+    const auto usage = [&] { return AnswerOf(limiter.Peek(1, now, 0)); };
+    for (int step = 0; step < 40; ++step) {
+      now = NextReading(random, now);
+      const CostsOfWindows costs = RandomCosts(random, policy);
+      if (random.Chance(60)) {
+        decide(now, Recording::kAttempt, costs);
+        continue;
+      }
+      const Answer before = usage();
+      const Answer asked = decide(now, Recording::kAsking, costs);
+      ASSERT_EQ(usage(), before);
+      const std::uint64_t blocked = limiter.store->stats().blocked;
+      ASSERT_EQ(decide(now, Recording::kWaiting, costs), asked);
+      ASSERT_EQ(limiter.store->stats().blocked, blocked);
+      if (asked.allowed()) continue;
+      ASSERT_EQ(usage(), before);
+      ASSERT_FALSE(decide(now + asked.time_left - 1, Recording::kAsking, costs).allowed());
+      ASSERT_TRUE(decide(now + asked.time_left, Recording::kAsking, costs).allowed());
+    }
   }
 }
 

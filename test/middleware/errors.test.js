@@ -25,6 +25,7 @@ describe('an error reaches next(err) once', () => {
     ...ofEach('skip'),
     ...ofEach('keyGenerator'),
     ...ofEach('keyGenerator', { skip: async () => false }),
+    ...ofEach('cost'),
     ...ofEach('identifier', { standardHeaders: 'draft-8' }),
     ...ofEach('identifier', { standardHeaders: 'draft-10' }),
     ...ofEach('identifier', { problemDetails: true, limit: 0 }),

@@ -1,23 +1,21 @@
-// The Fastify plugin: scopes, routes with their own limits, functions with request and reply, and wrong options.
+// The Fastify plugin: scopes, routes with their own limits, and wrong options.
 'use strict';
 
 const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
-const { waitUntil } = require('../support/outcome');
 const { hasAddon } = require('../support/bindings');
 const { redisAt } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { newName } = require('../support/shared-regions');
 const apps = require('./apps');
 
-const { FAILING, HOUR_MS, byHeaders, newLogger, useFastify, withCode } = apps;
+const { FAILING, HOUR_MS, byHeaders, useFastify, withCode } = apps;
 const { answer, newApp, own, ready, rollgate, serve, start, statusesAt } = useFastify();
 const { fetchStatuses: statusesOf, fetchText: get, inTurn } = apps;
 const statusesBy = (url, ...methods) =>
   inTurn(methods, async (method) => (await get(`${url}/own`, { method })).status);
 const LIMITS = { windowMs: HOUR_MS, limit: 2, clock: () => 5 * HOUR_MS }; // it stands still
 const as = (id) => ({ headers: { 'x-id': id } });
-const from = (address) => ({ headers: { 'x-forwarded-for': address } });
 const [, authenticate] = FAILING(new Error('who?'))[0];
 const refuse = (_request, reply) => reply.code(429).send();
 const limiterOf = (maxInInterval) => RateLimiter({ interval: HOUR_MS, maxInInterval });
@@ -180,25 +178,15 @@ describe('config.rateLimit', () => {
 
   // Kills: a request property that Fastify's decorator hides.
   test('has shadow rules as well', async () => {
-    const shadow = { path: '/', limit: (request) => request.routeOptions.url.length, shadow: true };
-    const own = { rules: [shadow, { path: '/own/x', limit: 1 }, { path: '/', limit: 9 }] };
+    const limit = (request) => request.routeOptions.url.length;
+    const shadow = { path: '/', limit, shadow: true };
     const app = newApp();
     await app.register(rollgate, { limit: 5 });
-    const answerInfo = (request) => request.rateLimit;
-    for (const url of ['/own', '/own/x']) app.get(url, { config: { rateLimit: own } }, answerInfo);
-    const url = await serve(app);
-    const trial = (used, limit) => ({
-      rule: 0,
-      allowed: true,
-      limit,
-      used,
-      remaining: limit - used,
-    });
-    const infos = await inTurn(['/own', '/own/x'], async (path) =>
-      (await fetch(url + path)).json(),
-    );
-    expect(infos[0]).toMatchObject({ limit: 9, used: 1, shadow: [trial(1, 4)] });
-    expect(infos[1]).toMatchObject({ limit: 1, used: 1, shadow: [trial(1, 6)] });
+    const ofRoute = own({ rules: [shadow, { path: '/', limit: 9 }] });
+    app.get('/own', ofRoute, (request) => request.rateLimit);
+    const info = JSON.parse((await get(`${await serve(app)}/own`)).text);
+    const trial = { rule: 0, allowed: true, limit: 4, used: 1, remaining: 3 };
+    expect(info).toMatchObject({ limit: 9, used: 1, shadow: [trial] });
   });
 
   // Kills: a cost that belongs to other limits.
@@ -291,148 +279,6 @@ describe.each([
     expect(await play(one, 'HEAD', 'HEAD', 'GET', 'GET', 'GET')).toEqual([200, 429, 200, 200, 429]);
     expect(await play(many, 'GET', 'GET', 'POST', 'POST')).toEqual([200, 429, 200, 429]);
   });
-});
-
-describe('functions', () => {
-  test("get Fastify's request and reply", async () => {
-    const seen = {};
-    const see = (name, value) => (request, reply) => {
-      seen[name] = [request.routeOptions.url, typeof reply.code, reply.request === request];
-      return value;
-    };
-    const successful = { skipSuccessfulRequests: true, countBlocked: true };
-    const values = { skip: false, keyGenerator: 'k', identifier: 'n', requestWasSuccessful: true };
-    const options = { ...successful, limit: see('limit', 1), standardHeaders: 'draft-8' };
-    for (const [name, value] of Object.entries(values)) options[name] = see(name, value);
-    await get(await start(options));
-    await waitUntil('it is asked how the request ended', () => seen.requestWasSuccessful);
-    expect(Object.keys(seen).sort()).toEqual([...Object.keys(values), 'limit'].sort());
-    for (const args of Object.values(seen)) expect(args).toEqual(['/', 'function', true]);
-    const app = newApp({ trustProxy: true });
-    const ipv6Subnet = see('ipv6Subnet', 48);
-    app.register(rollgate, { ...LIMITS, ipv6Subnet, requestPropertyName: 'quota' });
-    app.get('/', (request) => request.quota.key);
-    const url = await serve(app);
-    expect((await get(url, from('2001:db8:0:142::1'))).text).toBe('2001:db8::/48');
-    expect(seen.ipv6Subnet).toEqual(['/', 'function', true]);
-    expect((await get(url, from('::ffff:192.0.2.1'))).text).toBe('192.0.2.1');
-  });
-
-  test.each(['limit', 'max', 'maxInInterval'])(
-    '%s judges each request, also in rules',
-    async (name) => {
-      const byHeader = async (request, reply) =>
-        reply.request === request && Number(request.headers['x-id']);
-      const one = { [name]: byHeader, countBlocked: false };
-      for (const options of [one, { rules: [{ path: '/', ...one }] }]) {
-        const url = await start(options);
-        expect(await statusesOf(url, 2, as('1'))).toEqual([200, 429]);
-        expect(await statusesOf(url, 2, as('2'))).toEqual([200, 429]);
-      }
-      const zone = (limit) => ({ zone: 'z', [name]: limit });
-      const rulesOf = (other) => [
-        { path: '/a', ...zone(byHeader) },
-        { path: '/b', ...zone(other) },
-      ];
-      await ready({ rules: rulesOf(byHeader) });
-      const different = ready({ rules: rulesOf((...args) => byHeader(...args)) });
-      await expect(different).rejects.toThrow("'rules[1].zone'");
-    },
-  );
-
-  test.each([
-    ['a function', (request) => `not ${request.method}`, 'not GET'],
-    ['an async function', async () => 'later', 'later'],
-    ['a function that answers', (_request, reply) => void reply.code(429).send('own'), 'own'],
-  ])('message may be %s', async (_what, message, text) => {
-    expect(await get(await start({ limit: 0, message }))).toMatchObject({ status: 429, text });
-  });
-
-  const BODY = '{"own":true}';
-  test.each([
-    ['sends', (reply) => void reply.send({ own: true }), 418],
-    ['returns what it sends', (reply) => reply.send({ own: true }), 418],
-    ['returns the body', () => ({ own: true }), 418],
-    ['returns it later', async () => ({ own: true }), 418],
-    ['lets pass', (_reply, next) => next(), 0],
-    ['lets pass later', async (_reply, next) => next(), 0],
-    ['lets pass and returns something', (_reply, next) => next() ?? 'body', 0],
-    ['lets pass and returns it later', async (_reply, next) => next() ?? 'body', 0],
-  ])('handler and onAuthError answer if one %s', async (_what, end, code) => {
-    const handler = (_request, reply, next) => end(code ? reply.code(code) : reply, next);
-    const onAuthError = (_error, ...args) => handler(...args);
-    const expected = code ? { status: code, text: BODY } : { status: 200, text: 'passed' };
-    for (const options of [
-      { limit: 0, handler },
-      { authenticate, onAuthError, limit: 1 },
-      { authenticate, onAuthError, rules: [{ path: '/', limit: 1 }] },
-    ]) {
-      const url = await start(options);
-      for (let i = 0; i < 2; i++) expect(await get(url)).toMatchObject(expected);
-    }
-  });
-
-  const UNAUTHORIZED = Object.assign(new Error('boom'), { statusCode: 401 });
-  test.each([
-    ...FAILING(new Error('boom')).flatMap(([, fails]) =>
-      [
-        { keyGenerator: fails },
-        { skip: fails },
-        { limit: fails },
-        { rules: [{ path: '/', limit: fails }] },
-        { limit: 0, message: fails },
-        { limit: 0, handler: fails },
-        { authenticate, onAuthError: fails },
-      ].map((options) => [options, 503]),
-    ),
-    [{ authenticate, onAuthError: (...args) => args[3](new Error('boom')) }, 503],
-    ...FAILING(UNAUTHORIZED).map(([, fails]) => [{ authenticate: fails }, 401]),
-  ])("an error in %p reaches Fastify's error handler once", async (options, expected) => {
-    const { status, text } = await get(await start(options));
-    expect([status, JSON.parse(text)]).toEqual([expected, { handled: 'boom' }]);
-  });
-});
-
-describe('the option hook', () => {
-  const byAccount = { limit: 1, keyGenerator: ({ body }) => body?.name };
-  const logIn = (url, name) =>
-    get(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ name }),
-    });
-  const statusesFor = (url, ...names) =>
-    inTurn(names, async (name) => (await logIn(url, name)).status);
-
-  test.each(['preValidation', 'preHandler'])('%s sees the body', async (hook) => {
-    const url = await start({ ...byAccount, hook }, { '/': undefined, '/own': { limit: 2 } });
-    expect(await statusesFor(`${url}/`, 'ada', 'ada', 'bob')).toEqual([200, 429, 200]);
-    expect(await statusesFor(`${url}/own`, 'ada', 'ada', 'ada', 'bob')).toEqual([
-      200, 200, 429, 200,
-    ]);
-  });
-
-  test('is onRequest by default, before the body', async () => {
-    const logger = newLogger();
-    const url = await start({ ...byAccount, hook: undefined, logger });
-    expect(await statusesFor(`${url}/`, 'ada', 'bob')).toEqual([200, 429]);
-  });
-
-  test.each(['onSend', 'preParsing', '', 5, null])('%p is refused', async (hook) => {
-    await expect(ready({ hook })).rejects.toThrow(
-      /^Fastify plugin: option 'hook': expected one of/,
-    );
-  });
-
-  test('is no option of a route', async () => {
-    await expect(ready({}, { hook: 'preHandler' })).rejects.toThrow(/unknown option "hook"/);
-  });
-});
-
-test('a keyGenerator with a bare request.ip is a warning', async () => {
-  const logger = newLogger();
-  await start({ keyGenerator: (request) => request.ip, logger });
-  expect(logger.warn.mock.calls).toEqual([[withCode('ROLLGATE_BARE_IP_KEY')]]);
 });
 
 describe('wrong options are errors of ready()', () => {

@@ -14,17 +14,6 @@ const requestWith = (headers, init) => new Request(URL, { headers, ...init });
 const ask = (limit, headers, info = FROM) => limit(requestWith(headers), info);
 const allowedOf = async (...asked) => (await Promise.all(asked)).map(({ allowed }) => allowed);
 
-test('requests of an address are allowed up to the limit, and again when they leave the window', async () => {
-  const limit = limitWith();
-  const other = { ip: '192.0.2.2' };
-  const asked = [ask(limit), ask(limit), ask(limit), ask(limit, {}, other)];
-  expect(await allowedOf(...asked)).toEqual([true, true, false, true]);
-  time.advance(59_999);
-  expect(await allowedOf(ask(limit))).toEqual([false]);
-  time.advance(1);
-  expect(await allowedOf(ask(limit))).toEqual([true]);
-});
-
 describe('the result', () => {
   test('of an allowed request has decision and headers, and no response', async () => {
     const { headers, decision, ...others } = await ask(limitWith({ standardHeaders: 'draft-7' }));
@@ -177,9 +166,6 @@ describe('the address', () => {
     [{}, {}, FROM, '192.0.2.1', []],
     [{ trustProxy: 1 }, CHAIN, FROM, '198.51.100.7', []],
     [{ trustProxy: 1, keyGenerator: CLIENT_KEY }, CHAIN, FROM, '198.51.100.7', []],
-    [{ trustProxy: 2 }, CHAIN, FROM, '192.0.2.66', []],
-    [{ trustProxy: '192.0.2.0/24' }, CHAIN, FROM, '198.51.100.7', []],
-    [{ trustProxy: 1 }, {}, FROM, '192.0.2.1', []],
     [{}, {}, {}, undefined, ['ROLLGATE_NO_CLIENT_IP']],
     [{}, {}, undefined, '192.0.2.1', []],
     [{}, {}, { ip: '2001:db8::1' }, '2001:db8::/56', []],

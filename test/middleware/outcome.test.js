@@ -70,9 +70,6 @@ test('a request takes back its own attempt, not the newest one', async () => {
 });
 
 test.each([
-  ['a failed answer', 0, { statusCode: 500, writableEnded: true }, ['finish']],
-  ['a good answer', 1, { writableEnded: true }, ['finish']],
-  ['a client that leaves early', 0, {}, ['close']],
   ['a close after the end', 1, { writableEnded: true }, ['close']],
   ['an error of the response', 0, {}, ['error', new Error('broken pipe')]],
 ])('with skipFailedRequests, %s leaves a count of %i', async (_what, count, state, event) => {
@@ -106,28 +103,6 @@ test('any number of limiters have one listener each at a response, and each take
   finish({ res });
   await settled();
   expect(await Promise.all(middlewares.map(usedIn))).toEqual(Array(11).fill(0));
-});
-
-test('a client that left before the middleware is taken back', async () => {
-  const middleware = rateLimit(SKIP_FAILED);
-  begin(middleware, newResponse({ destroyed: true }));
-  await settled();
-  expect(await usedIn(middleware)).toBe(0);
-});
-
-test('a client that leaves while the store is asked is taken back', async () => {
-  const limiter = newLimiter();
-  let answer;
-  const slow = {
-    attempt: (id) => new Promise((resolve) => (answer = () => resolve(limiter.attempt(id)))),
-    refund: async (decision) => limiter.refund(decision),
-  };
-  const { res, done } = begin(rateLimit({ limiter: slow, skipFailedRequests: true }));
-  res.emit('close');
-  answer();
-  await done;
-  await settled();
-  expect(countedBy(limiter)).toBe(0);
 });
 
 describe('requestWasSuccessful', () => {

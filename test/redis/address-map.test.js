@@ -6,23 +6,19 @@ const { errorOf, outcomeOf } = require('../support/outcome');
 const { nativeLimiter } = require('../support/redis-clients');
 const { startCluster } = require('../support/redis-cluster');
 const { startRedis } = require('../support/redis-server');
+const { ALLOWED, allSlotsAt, bulk } = require('../support/resp');
 const { catchError } = require('../support/set-up');
 const peers = require('../support/tcp-peers');
 const { slow } = require('../support/tiers');
 
 const UNREACHABLE = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
-const ALLOWED = '*1\r\n:0\r\n';
 const INSIDE = { host: '10.255.255.1', port: 7000 };
 const announced = `${INSIDE.host}:${INSIDE.port}`;
-
-const text = (word) => `$${word.length}\r\n${word}\r\n`;
-/** The reply to CLUSTER SLOTS of a node that has all slots. */
-const slotsAt = ({ host, port }) => `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n${text(host)}:${port}\r\n`;
 
 /** A node that announces an address inside; it answers scripts with `run()`. */
 const nodeInside = (run = () => ALLOWED) =>
   peers.scriptedPeer(([command]) => {
-    if (command === 'CLUSTER') return slotsAt(INSIDE);
+    if (command === 'CLUSTER') return allSlotsAt(INSIDE.host, INSIDE.port);
     return command === 'ASKING' ? '+OK\r\n' : run();
   });
 
@@ -93,7 +89,7 @@ describe('a cluster', () => {
 
 test('a master that Sentinel announces is reached through it', async () => {
   const server = await startRedis();
-  const reply = `*2\r\n${text(INSIDE.host)}${text(String(INSIDE.port))}`;
+  const reply = `*2\r\n${bulk(INSIDE.host)}${bulk(String(INSIDE.port))}`;
   const sentinel = await peers.scriptedPeer(() => reply);
   const redis = { sentinels: [sentinel.url], name: 'm' };
   const addressMap = { [announced]: outside(server) };

@@ -3,11 +3,11 @@
 
 const { outcomeOf, waitUntil } = require('../support/outcome');
 const { nativeLimiter } = require('../support/redis-clients');
+const { ALLOWED, allSlotsAt } = require('../support/resp');
 const peers = require('../support/tcp-peers');
 const { patient } = require('../support/tiers');
 
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
-const ALLOWED = '*1\r\n:0\r\n';
 const REFUSED = '*1\r\n:7000\r\n';
 const commandTimeout = patient(1000);
 const connectTimeout = 2 * commandTimeout;
@@ -46,7 +46,7 @@ async function startTarget(held, loginMs = 0) {
 async function limiterFor(target) {
   const seed = await peers.scriptedPeer(([command, detail]) => {
     if (detail === 'INFO') return '$0\r\n\r\n';
-    if (command === 'CLUSTER') return `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$-1\r\n:${seed.port}\r\n`;
+    if (command === 'CLUSTER') return allSlotsAt(null, seed.port);
     return command === 'AUTH' ? '+OK\r\n' : `-ASK 15495 127.0.0.1:${target.port}\r\n`;
   });
   const cluster = [seed.url.replace('//', '//:p@')];

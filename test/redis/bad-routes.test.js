@@ -7,15 +7,14 @@ const { errorOf } = require('../support/outcome');
 const { nativeLimiter } = require('../support/redis-clients');
 const { askProgram } = require('../support/run-program');
 const { catchError } = require('../support/set-up');
+const { ALLOWED, allSlotsAt, bulk } = require('../support/resp');
 const peers = require('../support/tcp-peers');
 const { patient } = require('../support/tiers');
 
 const { createRedisConnection } = RateLimiter;
 const UNREACHABLE = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
-const text = (word) => `$${word.length}\r\n${word}\r\n`;
-const slotsAt = (host, port) => `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n${text(host)}:${port}\r\n`;
 const nodeThatSays = (map) =>
-  peers.scriptedPeer(([command]) => (command === 'CLUSTER' ? map : '*1\r\n:0\r\n'));
+  peers.scriptedPeer(([command]) => (command === 'CLUSTER' ? map : ALLOWED));
 
 /** In a process of its own, which must live on. */
 const codeIn = (redis) =>
@@ -27,8 +26,8 @@ const codeIn = (redis) =>
   `);
 
 test('a host that is empty, or a name without addresses, is an error', async () => {
-  const sentinel = await peers.scriptedPeer(() => `*2\r\n${text('')}${text('6379')}`);
-  const node = await nodeThatSays(slotsAt('10.255.255.1', 7000));
+  const sentinel = await peers.scriptedPeer(() => `*2\r\n${bulk('')}${bulk('6379')}`);
+  const node = await nodeThatSays(allSlotsAt('10.255.255.1', 7000));
   const codes = await Promise.all([
     codeIn(`sentinels: ['${sentinel.url}'], name: 'm'`),
     codeIn(`cluster: ['${node.url}'],
@@ -54,8 +53,8 @@ test('a lookup or a Sentinel slower than connectTimeout does not keep a program 
 test('a Sentinel or a node that hangs does not hold up a first call, or the end of a program', async () => {
   const silent = await peers.silentPeer();
   const master = await peers.scriptedPeer(([command]) => {
-    if (command === 'SENTINEL') return `*2\r\n${text('127.0.0.1')}${text(String(master.port))}`;
-    return command === 'ROLE' ? `*1\r\n${text('master')}` : '*1\r\n:0\r\n';
+    if (command === 'SENTINEL') return `*2\r\n${bulk('127.0.0.1')}${bulk(String(master.port))}`;
+    return command === 'ROLE' ? `*1\r\n${bulk('master')}` : ALLOWED;
   });
   const sentinels = [silent.url, master.url];
   expect(await nativeLimiter({ sentinels, name: 'm', commandTimeout: 15_000 })('a')).toBe(0);
@@ -65,7 +64,7 @@ test('a Sentinel or a node that hangs does not hold up a first call, or the end 
 });
 
 test('an addressMap that throws is an error with a code', async () => {
-  const node = await nodeThatSays(slotsAt('10.255.255.1', 7000));
+  const node = await nodeThatSays(allSlotsAt('10.255.255.1', 7000));
   const addressMap = (announced) => {
     if (announced.startsWith('10.')) throw new Error('no map');
   };
@@ -75,7 +74,7 @@ test('an addressMap that throws is an error with a code', async () => {
 });
 
 test.each([-1, 0, 65_536, 70_000])('port %d of a node is an error with a code', async (port) => {
-  const node = await nodeThatSays(slotsAt('127.0.0.1', port));
+  const node = await nodeThatSays(allSlotsAt('127.0.0.1', port));
   const { code } = await errorOf(nativeLimiter({ cluster: [node.url] })('a'));
   expect(code).toMatch(/^ERR_ROLLGATE_REDIS_(REPLY|UNREACHABLE)$/);
 });

@@ -3,8 +3,8 @@
 
 const RateLimiter = require('../..');
 const { outcomeOf } = require('../support/outcome');
-const { EACH_CLIENT, nativeLimiter, openings, scriptRuns } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { EACH_CLIENT, nativeLimiter, openings, runsOf } = require('../support/redis-clients');
+const { redisForTests, startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
 const { patient } = require('../support/tiers');
 
@@ -12,11 +12,8 @@ const { createRedisConnection } = RateLimiter;
 const REPLY = 'ERR_ROLLGATE_REDIS_REPLY';
 
 const { using, closeAll } = openings();
-let server;
+const server = redisForTests();
 
-beforeAll(async () => {
-  server = await startRedis();
-});
 afterEach(closeAll);
 
 const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
@@ -30,11 +27,7 @@ function connectBy(open, url) {
   return opened.client === undefined ? createRedisConnection(opened) : using(opened);
 }
 
-async function runsOf(makeCalls) {
-  const before = await scriptRuns(server);
-  await Promise.all(makeCalls());
-  return (await scriptRuns(server)) - before;
-}
+const runsOfAll = (makeCalls) => runsOf(server, () => Promise.all(makeCalls()));
 
 /** Logs that differ in every option of a policy, and the other algorithms. */
 const POLICIES = [
@@ -102,9 +95,11 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
     const limiters = POLICIES.map((policy) => limiterOn(connection, policy));
     await Promise.all(limiters.map((limiter) => limiter('warm')));
     const makeCalls = () => limiters.flatMap((limiter) => [limiter('a'), limiter.attempt('b')]);
-    expect(await runsOf(makeCalls)).toBe(ALGORITHMS);
+    expect(await runsOfAll(makeCalls)).toBe(ALGORITHMS);
     const twenty = times(20, (i) => limiterOn(connection, { maxInInterval: 5 + i }));
-    const runs = await runsOf(() => twenty.flatMap((limiter) => [limiter('a'), limiter.peek('b')]));
+    const runs = await runsOfAll(() =>
+      twenty.flatMap((limiter) => [limiter('a'), limiter.peek('b')]),
+    );
     expect(runs).toBe(1);
   });
 
@@ -117,84 +112,59 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
     expect(timesLeft.filter((timeLeft) => timeLeft === 0)).toHaveLength(2);
   });
 
-  test('a server that forgets its scripts counts each call once', async () => {
+  test('a key that holds something else fails its own id alone', async () => {
     const connection = connect();
-    const limiters = POLICIES.map((policy) =>
-      limiterOn(connection, { maxInInterval: 1000, ...policy, countBlocked: undefined }),
-    );
-    await Promise.all(limiters.map((limiter) => limiter('warm')));
-    for (let round = 1; round <= 3; round++) {
-      await server.command('SCRIPT', 'FLUSH');
-      const used = await Promise.all(
-        limiters.map(async (limiter) => {
-          const [, { limits }] = await Promise.all([limiter.clear('a'), limiter.attempt('a')]);
-          return limits[0].used;
-        }),
+    const namespaces = times(3, (i) => `foreign, ${name}, ${i}`);
+    const limiters = namespaces.map((namespace) => limiterOn(connection, { namespace }));
+    await server.command('LPUSH', `${namespaces[1]}{bad}`, 'hello');
+    for (const call of ['call', 'attempt', 'peek']) {
+      const make = (limiter, id) => (call === 'call' ? limiter(id) : limiter[call](id));
+      const outcomes = await Promise.all(
+        limiters.flatMap((limiter) =>
+          ['good', 'bad', 'other'].map((id) => outcomeOf(make(limiter, id))),
+        ),
       );
-      expect(used).toEqual(limiters.map(() => 1));
+      const failed = outcomes.flatMap((outcome, i) => (outcome === REPLY ? [i] : []));
+      expect([call, failed]).toEqual([call, [4]]);
     }
+    expect(await outcomeOf(limiters[1].attemptMany(['good', 'bad']))).toBe(REPLY);
+    await limiters[1].clear('bad');
+    expect(await limiters[1]('bad')).toBe(0);
   });
 
-  describe('a key that holds something else', () => {
-    test.each([
-      ['a text', ['SET', 'hello']],
-      ['a list', ['LPUSH', 'hello']],
-      ['a hash', ['HSET', 'field', 'value']],
-    ])('such as %s fails its own id alone, and stays', async (_what, [command, ...values]) => {
-      const connection = connect();
-      const namespaces = times(3, (i) => `foreign, ${name}, ${command}, ${i}`);
-      const limiters = namespaces.map((namespace) => limiterOn(connection, { namespace }));
-      await server.command(command, `${namespaces[1]}{bad}`, ...values);
-      for (const call of ['call', 'attempt', 'peek']) {
-        const make = (limiter, id) => (call === 'call' ? limiter(id) : limiter[call](id));
-        const outcomes = await Promise.all(
-          limiters.flatMap((limiter) =>
-            ['good', 'bad', 'other'].map((id) => outcomeOf(make(limiter, id))),
-          ),
-        );
-        const failed = outcomes.flatMap((outcome, i) => (outcome === REPLY ? [i] : []));
-        expect([call, failed]).toEqual([call, [4]]);
-      }
-      expect(await server.command('TYPE', `${namespaces[1]}{bad}`)).not.toBe('none');
-      expect(await server.command('STRLEN', `${namespaces[0]}{good}`)).toBeGreaterThan(5);
-      const kept = { SET: ['GET'], LPUSH: ['LINDEX', 0], HSET: ['HGET', 'field'] }[command];
-      const [read, ...where] = kept;
-      expect(await server.command(read, `${namespaces[1]}{bad}`, ...where)).toBe(values.at(-1));
-    });
-  });
-
-  describe('the order of the calls of one limiter', () => {
+  // Kills: a call that joins an earlier group of its limiter past a later one.
+  test('the order of the calls of one limiter stays among the calls of others', async () => {
     const usedOf = async (promise) => (await promise).limits[0].used;
-
-    // Kills a call that joins an earlier group of its limiter past a later one.
-    test('stays among the calls of others, also in full batches', async () => {
-      const connection = connect();
-      const limiter = limiterOn(connection, { maxInInterval: 1000 });
-      const other = limiterOn(connection, { maxInInterval: 1000, algorithm: 'sliding-window-log' });
-      for (const between of [0, 1, 30, 62, 63, 64, 100]) {
-        await limiter.clear('a');
-        const noise = [];
-        const step = (call) => {
-          noise.push(...times(between, (i) => other(i)));
-          return call;
-        };
-        const results = [
-          usedOf(step(limiter.peek('a'))),
-          step(limiter('a')),
-          usedOf(step(limiter.peek('a'))),
-          step(limiter('a')),
-          usedOf(step(limiter.attempt('a', { cost: 3 }))),
-          step(limiter.clear('a')),
-          usedOf(step(limiter.attempt('a'))),
-          step(limiter('a')),
-          usedOf(step(limiter.peek('a'))),
-        ];
-        expect([between, ...(await Promise.all(results))]).toEqual([
-          ...[between, 1, 0, 2, 0, 5, undefined, 1, 0, 3],
-        ]);
-        await Promise.all(noise);
-      }
-    });
+    const connection = connect();
+    const limiter = limiterOn(connection, { maxInInterval: 1000 });
+    const other = limiterOn(connection, { maxInInterval: 1000, algorithm: 'sliding-window-log' });
+    for (const between of [0, 1, 30, 62, 63, 64, 100]) {
+      await limiter.clear('a');
+      const first = await limiter.attempt('a', { cost: 5 });
+      const noise = [];
+      const step = (call) => {
+        noise.push(...times(between, (i) => other(i)));
+        return call;
+      };
+      const results = [
+        usedOf(step(limiter.peek('a'))),
+        step(limiter('a')),
+        usedOf(step(limiter.peek('a'))),
+        step(limiter.refund(first)),
+        usedOf(step(limiter.attempt('a', { cost: 3 }))),
+        step(limiter.attemptMany(['a', 'b', 'a'])).then((all) => all[2].limits[0].used),
+        new Promise((resolve) => step(limiter('a', (...answer) => resolve(answer)))),
+        step(limiter.limitWithInfo('a')).then((info) => info.actionsRemaining),
+        step(limiter.clear('a')),
+        usedOf(step(limiter.attempt('a'))),
+        step(limiter('a')),
+        usedOf(step(limiter.peek('a'))),
+      ];
+      expect([between, ...(await Promise.all(results))]).toEqual([
+        ...[between, 6, 0, 7, true, 4, 6, [null, 0, 993], 992, undefined, 1, 0, 3],
+      ]);
+      await Promise.all(noise);
+    }
   });
 
   // Kills: a batch that fails as a whole because its user may not use the keys of one limiter.

@@ -2,24 +2,14 @@
 'use strict';
 
 const { errorOf, outcomeOf } = require('../support/outcome');
-const { EACH_CLIENT, nativeLimiter, openings, scriptRuns } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
-const { handClock } = require('../support/set-up');
+const { EACH_CLIENT, nativeLimiter, openings, runsOf } = require('../support/redis-clients');
+const { redisForTests } = require('../support/redis-server');
 
 const QUEUE_FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
 
-let server;
+const server = redisForTests();
 
-beforeAll(async () => {
-  server = await startRedis();
-});
-
-/** How many script runs a number of calls in one turn takes. */
-async function runsOf(makeCalls) {
-  const before = await scriptRuns(server);
-  await Promise.all(makeCalls());
-  return (await scriptRuns(server)) - before;
-}
+const runsOfAll = (makeCalls) => runsOf(server, () => Promise.all(makeCalls()));
 
 const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 
@@ -43,91 +33,50 @@ describe.each(EACH_CLIENT)('through %s', (_name, open) => {
     ])('%d checks in one turn take %d', async (checks, runs) => {
       const limiter = limiterWith();
       await limiter('warm');
-      expect(await runsOf(() => times(checks, (i) => limiter(`a${i}`)))).toBe(runs);
-      expect(await runsOf(() => times(checks, () => limiter('hot')))).toBe(runs);
-      expect(await runsOf(() => times(checks, (i) => limiter.attempt(`a${i}`)))).toBe(runs);
-      expect(await runsOf(() => [limiter.attemptMany(times(checks, String))])).toBe(runs);
+      expect(await runsOfAll(() => times(checks, (i) => limiter(`a${i}`)))).toBe(runs);
+      expect(await runsOfAll(() => times(checks, () => limiter('hot')))).toBe(runs);
+      expect(await runsOfAll(() => times(checks, (i) => limiter.attempt(`a${i}`)))).toBe(runs);
+      expect(await runsOfAll(() => [limiter.attemptMany(times(checks, String))])).toBe(runs);
     });
 
     test('one for each turn, whatever is asked', async () => {
       const limiter = limiterWith();
       await limiter('warm');
-      expect(await runsOf(() => [limiter('a').then(() => limiter('a'))])).toBe(2);
+      expect(await runsOfAll(() => [limiter('a').then(() => limiter('a'))])).toBe(2);
       const ofThreeKinds = () => [
         ...times(10, () => limiter('a')),
         ...times(10, () => limiter.peek('a')),
         ...times(10, () => limiter.attempt('a', { cost: 2 })),
       ];
-      expect(await runsOf(ofThreeKinds)).toBe(1);
+      expect(await runsOfAll(ofThreeKinds)).toBe(1);
     });
 
     test('calls made while results are handed on go out in few, too', async () => {
       const limiter = limiterWith();
       await limiter('warm');
-      const runs = await runsOf(() => {
+      const runs = await runsOfAll(() => {
         return times(64, (i) => limiter(`a${i}`).then(() => limiter(`a${i}`)));
       });
       expect(runs).toBeLessThanOrEqual(4);
     });
   });
 
-  describe('order', () => {
-    const steps = [
-      (limiter) => limiter('a'),
-      (limiter) => limiter.peek('a').then(({ actionsLeft }) => actionsLeft),
-      (limiter) => limiter.attempt('a', { cost: 3 }).then(({ actionsLeft }) => actionsLeft),
-      (limiter) => limiter.attempt('b', { cost: 2 }).then(({ actionsLeft }) => actionsLeft),
-      (limiter) => limiter.wouldLimit('a'),
-      (limiter) => limiter.limitWithInfo('a').then((info) => info.actionsRemaining),
-      (limiter, { first }) => limiter.refund(first),
-      (limiter) => limiter.peek('a').then(({ limits }) => limits[0].used),
-      (limiter) =>
-        limiter.attemptMany(['a', 'b', 'a']).then((all) => all.map((d) => d.actionsLeft)),
-      (limiter) => limiter.limit('a'),
-      (limiter) => limiter('b'),
-      (limiter) => new Promise((resolve) => limiter('a', (...result) => resolve(result))),
-      (limiter) => limiter.clear('a'),
-      (limiter) => limiter('a'),
-      (limiter) => limiter.peek('a').then(({ actionsLeft }) => actionsLeft),
-    ];
-
-    async function prepare() {
-      const limiter = limiterWith({
-        maxInInterval: 8,
-        countBlocked: false,
-        clock: handClock().clock,
-      });
-      return { limiter, first: await limiter.attempt('a') };
-    }
-
-    test('calls of one turn end as the same calls one by one', async () => {
-      const single = await prepare();
-      const expected = [];
-      for (const step of steps) expected.push(await step(single.limiter, single));
-      const together = await prepare();
-      const results = await Promise.all(steps.map((step) => step(together.limiter, together)));
-      expect(results).toEqual(expected);
-    });
-  });
-
-  describe('each call counts once', () => {
-    test('where a server forgets its scripts with several batches under way', async () => {
-      const limiter = limiterWith({ maxInInterval: 10_000 });
-      await limiter('warm');
-      let made = 0;
-      for (let round = 0; round < 10; round++) {
-        const flushed = server.command('SCRIPT', 'FLUSH');
-        for (let turn = 0; turn < 5; turn++) {
-          const calls = times(100, () => limiter(`id ${made++ % 7}`));
-          if (turn === 4) calls.push(flushed);
-          await (turn === 4 ? Promise.all(calls) : new Promise(setImmediate));
-        }
+  test('each call counts once where a server forgets its scripts with several batches under way', async () => {
+    const limiter = limiterWith({ maxInInterval: 10_000 });
+    await limiter('warm');
+    let made = 0;
+    for (let round = 0; round < 10; round++) {
+      const flushed = server.command('SCRIPT', 'FLUSH');
+      for (let turn = 0; turn < 5; turn++) {
+        const calls = times(100, () => limiter(`id ${made++ % 7}`));
+        if (turn === 4) calls.push(flushed);
+        await (turn === 4 ? Promise.all(calls) : new Promise(setImmediate));
       }
-      await limiter('id 0'); // answered after all the others
-      const used = await Promise.all(times(7, (i) => limiter.peek(`id ${i}`)));
-      const recorded = used.map(({ limits }) => limits[0].used - 1);
-      expect(recorded.reduce((sum, count) => sum + count)).toBe(made + 1);
-    });
+    }
+    await limiter('id 0'); // answered after all the others
+    const used = await Promise.all(times(7, (i) => limiter.peek(`id ${i}`)));
+    const recorded = used.map(({ limits }) => limits[0].used - 1);
+    expect(recorded.reduce((sum, count) => sum + count)).toBe(made + 1);
   });
 
   describe('maxQueue', () => {

@@ -138,18 +138,6 @@ describe('a command', () => {
     expect(limiter.stats().connection.unanswered).toBe(0);
   });
 
-  test('takes the calls that callbacks of one turn make', async () => {
-    const client = fakeClient();
-    const limiter = limiterOver(client);
-    const ofCallbacks = [];
-    await Promise.all(times(3, (i) => limiter(i).then(() => ofCallbacks.push(limiter(`b${i}`)))));
-    await Promise.all(ofCallbacks);
-    expect(client.keys()).toEqual([
-      ['n{0}', 'n{1}', 'n{2}'],
-      ['n{b0}', 'n{b1}', 'n{b2}'],
-    ]);
-  });
-
   test('has keys of one prefix, also if that of the client changes', async () => {
     const client = fakeClient(allowing, { options: { keyPrefix: 'old:' } });
     const old = limiterOver(client);
@@ -169,11 +157,6 @@ describe('a reply', () => {
   ])('of %s fails all calls of its command', async (_what, reply) => {
     const limiter = limiterOver(fakeClient(() => reply));
     expect(await outcomesOf(times(3, (id) => limiter(id)))).toEqual([REPLY, REPLY, REPLY]);
-  });
-
-  test('about a foreign key fails its own call', async () => {
-    const limiter = limiterOver(fakeClient(() => [0, -1, 1000]));
-    expect(await outcomesOf(times(3, (id) => limiter(id)))).toEqual([0, REPLY, 1]);
   });
 
   test('that is an error fails the calls of its command alone', async () => {

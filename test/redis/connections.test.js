@@ -9,7 +9,7 @@ const RateLimiter = require('../..');
 const { readRedisOptions } = require('../../lib/stores/redis/options');
 const { outcomeOf, waitUntil } = require('../support/outcome');
 const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { redisForTests } = require('../support/redis-server');
 const { askProgram } = require('../support/run-program');
 const { catchError } = require('../support/set-up');
 const { patient } = require('../support/tiers');
@@ -20,11 +20,7 @@ const LONG = patient(15_000);
 const CLOSED = 'ERR_ROLLGATE_CLOSED';
 const GOOD = { interval: 60_000, maxInInterval: 2 };
 
-let server;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
+const server = redisForTests();
 
 const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 const at = (more) => ({ url: server.url, commandTimeout: LONG, ...more });

@@ -4,7 +4,7 @@
 const net = require('node:net');
 const { setTimeout: pause } = require('node:timers/promises');
 const { outcomeOf, waitUntil } = require('../support/outcome');
-const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
+const { nativeLimiter } = require('../support/redis-clients');
 const { callingEach, startLoad } = require('../support/redis-cluster');
 const { startRedis } = require('../support/redis-server');
 const peers = require('../support/tcp-peers');
@@ -147,21 +147,6 @@ test('a connection on which nothing passes any more is given up for a new one', 
   await succeedsAgain(limiter);
   const failures = await using.ends();
   for (const { code } of failures) expect(code).toMatch(/_(TIMEOUT|UNREACHABLE)$/);
-});
-
-test('a thousand limiters with the same options use one connection', async () => {
-  const server = await startRedis();
-  const redis = { url: server.url, connectionName: 'shared' };
-  const limiters = Array.from({ length: 1000 }, () => limiterAt(redis));
-  const timesLeft = await Promise.all(limiters.map((limiter) => limiter('a')));
-  expect(new Set(timesLeft)).toEqual(new Set([0]));
-  expect(await clientsNamed(server, 'shared')).toHaveLength(1);
-  const last = limiters.pop();
-  for (const limiter of limiters) await limiter.close();
-  expect(await last('a')).toBe(0);
-  await last.close();
-  const isGone = async () => (await clientsNamed(server, 'shared')).length === 0;
-  await waitUntil('the connection is closed with its last limiter', isGone);
 });
 
 describe('a server that stops in the middle of its first replies', () => {

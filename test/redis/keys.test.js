@@ -4,7 +4,7 @@
 const RateLimiter = require('../..');
 const { handClock } = require('../support/set-up');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { redisForTests } = require('../support/redis-server');
 const {
   FORMS,
   KEY,
@@ -17,13 +17,9 @@ const {
 } = require('../support/scripts-on-redis');
 
 const { using, closeAll } = openings();
-let server;
+const server = redisForTests();
 let redis;
 let namespaces = 0;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
 
 describe('keys', () => {
   beforeAll(() => {
@@ -57,15 +53,11 @@ describe('keys', () => {
     for (const key of keys) expect(key).toMatch(/^rate-limiter-[\w-]{8}\{a\}$/);
   });
 
-  test.each([5, 300])('without a time to live get one again (max %d)', async (max) => {
-    const limiter = limiterWith({ interval: 60_000, maxInInterval: max });
-    await limiter('a');
-    for (const call of [
-      () => limiter('a'),
-      () => limiter.attempt('a', { cost: max - 2 }),
-      () => limiter('a'),
-      () => limiter.attempt('a'),
-    ]) {
+  // Kills: a ring of which a part is written, and its expiry is not.
+  test('of long logs without a time to live get one again', async () => {
+    const limiter = limiterWith({ interval: 60_000, maxInInterval: 300 });
+    await limiter.attempt('a', { cost: 299 });
+    for (const call of [() => limiter('a'), () => limiter.attempt('a')]) {
       await server.command('PERSIST', keyOf('a'));
       await call();
       expect(await server.command('PTTL', keyOf('a'))).toBeGreaterThan(59_000);
@@ -170,19 +162,6 @@ describe('keys', () => {
     ])('%s', (_what, [i1, m1], [i2, m2], done) =>
       changeOf({ interval: i1, maxInInterval: m1 }, { interval: i2, maxInInterval: m2 }, done),
     );
-
-    test.each([
-      ['short', 20, 200],
-      ['long', 300, 600],
-    ])('by a refund, too, while another release writes more: %s', async (_form, max, more) => {
-      const low = limiterWith({ interval: minute, maxInInterval: max });
-      const high = limiterWith({ interval: minute, maxInInterval: more });
-      const decision = await low.attempt('a');
-      await high.attempt('a', { cost: more - 1 });
-      expect(await low.refund(decision)).toBe(true);
-      expect((await low.attempt('a')).allowed).toBe(false);
-      expect((await high.peek('a')).limits[0].used).toBeGreaterThanOrEqual(max);
-    });
   });
 
   describe('under a prefix of the client', () => {

@@ -4,7 +4,14 @@
 const { callNumbers, groupHead, runWords } = require('../../lib/stores/redis/script');
 const { OPERATIONS } = require('../../lib/stores/remote/operations');
 const SCRIPTS = require('../../lib/stores/redis/scripts');
-const { KEY, LOG, policyOf, scriptsOnRedis, START_US } = require('../support/scripts-on-redis');
+const {
+  KEY,
+  LOG,
+  policyNumbers,
+  policyOf,
+  scriptsOnRedis,
+  START_US,
+} = require('../support/scripts-on-redis');
 const { randomFrom } = require('../support/traces');
 
 const SECOND = 1_000_000;
@@ -200,11 +207,8 @@ describe('the script with leases', () => {
   /** `amounts` are those of each key. */
   async function ask(own, operation, now, { cost = 1, amounts = [], keys = [KEY], ...more }) {
     const { at = 0, generation = 0, full = true } = more;
-    const { countBlocked, minDifference, limits, blockFor } = own;
-    const ofPolicy = [countBlocked ? 1 : 0, minDifference, 0, limits.length, blockFor.length];
-    const ofWindows = limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]);
     const call = callNumbers(OPERATIONS[operation], full, now, cost, at, generation);
-    const head = groupHead(call, [...ofPolicy, ...ofWindows]);
+    const head = groupHead(call, policyNumbers(own));
     const group = { question: { head, isApart: true }, keys, amounts: keys.flatMap(() => amounts) };
     return script.redis.evalsha(SCRIPTS[LOG].sha1, ...runWords([group]));
   }

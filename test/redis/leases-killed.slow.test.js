@@ -8,7 +8,7 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { RateLimiter } = require('../..');
 const { Holder, leaseWithFaults } = require('../support/lease-faults');
 const { redisAt } = require('../support/redis-clients');
-const { startRedis, stopRedis } = require('../support/redis-server');
+const { redisForTests, stopRedis } = require('../support/redis-server');
 const { SureUses } = require('../support/sure-uses');
 const { patient } = require('../support/tiers');
 
@@ -73,10 +73,7 @@ describe('in real time', () => {
   const INTERVAL = 1000;
   const MAX = 600;
   const options = { ...log, limits: [window(MAX, INTERVAL)], lease: LEASE };
-  let server;
-  beforeAll(async () => {
-    server = await startRedis();
-  });
+  const server = redisForTests();
   afterAll(stopRedis);
 
   const holderOf = (namespace, seed, perSecond) =>

@@ -3,26 +3,16 @@
 
 const diagnostics = require('node:diagnostics_channel');
 const RateLimiter = require('../..');
-const { gatedClient } = require('../support/gated-client');
 const { waitUntil } = require('../support/outcome');
 const { EACH_CLIENT, openings, redisAt } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { redisForTests } = require('../support/redis-server');
 const { catchError, handClock } = require('../support/set-up');
-const { randomFrom } = require('../support/traces');
-const { patient } = require('../support/tiers');
 
 const LEASE = 100;
 const SECOND = 1000;
 const GUARD = 1000;
-let server;
+const server = redisForTests();
 let namespaces = 0;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
-
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('the option lease', () => {
   const base = { interval: SECOND, maxInInterval: 10, countBlocked: false, lease: LEASE };
@@ -126,6 +116,15 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     expect(limiter.stats()).toMatchObject({ leases: 1 });
   }
 
+  /** A limiter with a lease of 'a', and one without leases. */
+  async function withLease(options) {
+    const { clock, create } = group(options);
+    const [limiter, plain] = [create(), create({ lease: undefined })];
+    await warm(clock, limiter);
+    const used = async () => (await plain.usage('a')).used;
+    return { clock, limiter, plain, used };
+  }
+
   const localOf = async (limiter, action) => {
     const before = limiter.stats().local;
     await action();
@@ -148,10 +147,8 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
   });
 
   test('an attempt on a lease ends in the same turn, and other processes see its permits as used', async () => {
-    const { clock, create } = group();
-    const [limiter, plain] = [create(), create({ lease: undefined })];
-    await warm(clock, limiter);
-    const before = (await plain.usage('a')).used;
+    const { limiter, used } = await withLease();
+    const before = await used();
     let isDone = false;
     limiter('a').then(() => {
       isDone = true;
@@ -159,16 +156,14 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     await Promise.resolve();
     await Promise.resolve();
     expect(isDone).toBe(true);
-    expect((await plain.usage('a')).used).toBe(before);
+    expect(await used()).toBe(before);
     await limiter.close();
-    expect((await plain.usage('a')).used).toBe(62);
+    expect(await used()).toBe(62);
     expect(limiters[1].stats().leases).toBeUndefined();
   });
 
   test('a decision on a lease shows the usage, with the own balance as remaining', async () => {
-    const { clock, create } = group();
-    const limiter = create();
-    await warm(clock, limiter);
+    const { limiter } = await withLease();
     const first = await limiter.attempt('a');
     const second = await limiter.attempt('a', { cost: 2 });
     expect(first).toMatchObject({ allowed: true, timeLeft: 0, blockedBy: null });
@@ -193,9 +188,7 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
   });
 
   test('a clock that steps back does not lose uses', async () => {
-    const { clock, create } = group();
-    const [limiter, plain] = [create(), create({ lease: undefined })];
-    await warm(clock, limiter);
+    const { clock, limiter, used } = await withLease();
     const local = await localOf(limiter, async () => {
       for (const step of [50, -40, 5, -10, 20]) {
         clock.advance(step);
@@ -205,13 +198,11 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     expect(local).toBe(20);
     clock.advance(15);
     await limiter.close();
-    expect((await plain.usage('a')).used).toBe(61 + 20);
+    expect(await used()).toBe(61 + 20);
   });
 
   test('a peek is decided here where the balance suffices; usage asks Redis', async () => {
-    const { clock, create } = group();
-    const limiter = create();
-    await warm(clock, limiter);
+    const { limiter } = await withLease();
     const peeked = await limiter.peek('a');
     const used = await limiter.usage('a');
     expect(peeked.limits[0].used).toBe(62);
@@ -219,44 +210,17 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     expect((await limiter.peek('a', { cost: 900 })).limits[0].used).toBe(used.used + 900);
   });
 
-  test('never more than the limit, on random traces of two processes and one without leases', async () => {
-    for (let seed = 1; seed <= 6; seed++) {
-      const random = randomFrom(seed);
-      const max = random.pick([12, 60, 300]);
-      const { clock, create } = group({ maxInInterval: max });
-      const all = [create(), create(), create({ lease: undefined })];
-      const allowed = [];
-      for (let step = 0; step < 300; step++) {
-        clock.advance(random.pick([0, 0, 1, 1, 2, 3, random.chance(5) ? 150 : 1]));
-        const cost = random.chance(80) ? 1 : random.between(1, 5);
-        const calls = Array.from({ length: random.between(1, 3) }, async () => {
-          const limiter = random.pick(all);
-          const decision = await limiter.attempt('a', { cost });
-          if (decision.allowed) allowed.push({ at: clock(), cost });
-          if (!decision.allowed) expect(decision.timeLeft).toBeGreaterThan(0);
-        });
-        await Promise.all(calls);
-        const recent = allowed.filter(({ at }) => clock() - at < SECOND);
-        const used = recent.reduce((sum, one) => sum + one.cost, 0);
-        if (used > max) throw new Error(`seed ${seed}, step ${step}: ${used} of ${max}`);
-      }
-      expect(all[0].stats().local + all[1].stats().local).toBeGreaterThan(0);
-    }
-  });
-
   test('what a lease did not use comes back with its settlement, what a lost process took after the guard', async () => {
-    const { clock, create } = group({ maxInInterval: 100 });
-    const [limiter, other] = [create(), create({ lease: undefined })];
-    await warm(clock, limiter);
+    const { clock, limiter, used } = await withLease({ maxInInterval: 100 });
     const { leased, returned } = limiter.stats();
     const lost = leased - returned;
     expect(lost).toBeGreaterThan(0);
     const settled = await localOf(limiter, () => limiter('a'));
     expect(settled).toBe(1);
     clock.advance(SECOND + LEASE + GUARD - 1 - 4);
-    expect((await other.usage('a')).used).toBeGreaterThan(0);
+    expect(await used()).toBeGreaterThan(0);
     clock.advance(5 + 4);
-    expect((await other.usage('a')).used).toBe(0);
+    expect(await used()).toBe(0);
   });
 
   test('a refusal is remembered for its time left, a quarter of a lease at least', async () => {
@@ -280,92 +244,78 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
   });
 
   describe('settling', () => {
-    async function withLease(options) {
-      const { clock, create } = group(options);
-      const [limiter, plain] = [create(), create({ lease: undefined })];
-      await warm(clock, limiter);
-      const usedWhenClosed = async () => {
-        await limiter.close();
-        return (await plain.usage('a')).used;
-      };
-      return { clock, limiter, plain, usedWhenClosed };
-    }
-
     test('a refund while the lease is open gives its permit back', async () => {
-      const { limiter, usedWhenClosed } = await withLease();
+      const { limiter, used } = await withLease();
       const decision = await limiter.attempt('a', { cost: 3 });
       expect(await limiter.refund(decision)).toBe(true);
       expect(await limiter.refund(decision)).toBe(false);
-      expect(await usedWhenClosed()).toBe(61);
+      await limiter.close();
+      expect(await used()).toBe(61);
     });
 
     test('a settlement above what was reserved takes the balance, then an overdraft', async () => {
-      const { limiter, plain, usedWhenClosed } = await withLease();
+      const { limiter, used } = await withLease();
       const small = await limiter.attempt('a');
       expect(await limiter.settle(small, 3)).toBe(true);
       const large = await limiter.attempt('a');
       expect(await limiter.settle(large, 900)).toBe(true);
-      expect((await plain.usage('a')).used).toBeGreaterThanOrEqual(61 + 3 + 900);
-      expect(await usedWhenClosed()).toBe(61 + 3 + 900);
+      expect(await used()).toBeGreaterThanOrEqual(61 + 3 + 900);
+      await limiter.close();
+      expect(await used()).toBe(61 + 3 + 900);
     });
 
     test('a refund after the end takes it from what the server has recorded', async () => {
-      const { clock, limiter, plain } = await withLease();
+      const { clock, limiter, used } = await withLease();
       const decision = await limiter.attempt('a', { cost: 3 });
       clock.advance(LEASE);
       await limiter('b'); // another id does not settle it
       await limiter('a');
-      expect((await plain.usage('a')).used).toBeGreaterThanOrEqual(65);
-      const used = (await plain.usage('a')).used;
+      const recorded = await used();
+      expect(recorded).toBeGreaterThanOrEqual(65);
       expect(await limiter.refund(decision)).toBe(true);
-      expect((await plain.usage('a')).used).toBe(used - 3);
+      expect(await used()).toBe(recorded - 3);
     });
 
     test('a refund of what was too old to be recorded finds nothing', async () => {
-      const { clock, limiter, plain } = await withLease({ interval: LEASE });
+      const { clock, limiter, plain, used } = await withLease({ interval: LEASE });
       const decision = await limiter.attempt('a', { cost: 5 });
       clock.advance(1.5 * LEASE);
       await plain.attempt('a', { cost: 20 });
       await limiter('a');
-      const { used } = await plain.usage('a');
+      const before = await used();
       expect(await limiter.refund(decision)).toBe(false);
-      expect((await plain.usage('a')).used).toBe(used);
+      expect(await used()).toBe(before);
     });
 
     test('a refund after `clear` finds nothing', async () => {
-      const { limiter, usedWhenClosed } = await withLease();
+      const { limiter, used } = await withLease();
       const decision = await limiter.attempt('a');
       await limiter.clear('a');
       expect(await limiter.refund(decision)).toBe(false);
-      expect(await usedWhenClosed()).toBe(0);
+      await limiter.close();
+      expect(await used()).toBe(0);
     });
   });
 
   test('`block` is at once here and for whoever asks Redis', async () => {
-    const { clock, create } = group();
-    const [limiter, plain] = [create(), create({ lease: undefined })];
-    await warm(clock, limiter);
+    const { limiter, plain, used } = await withLease();
     await limiter.block('a', 5000);
     expect(await limiter('a')).toBe(5000);
     expect(await plain('a')).toBe(5000);
-    expect((await plain.usage('a')).used).toBe(61);
+    expect(await used()).toBe(61);
     await limiter.block('a', 0);
     expect(await limiter('a')).toBe(0);
   });
 
   test('`setLimits` leaves leases valid, and counts them', async () => {
-    const { clock, create } = group();
-    const limiter = create();
-    await warm(clock, limiter);
+    const { limiter } = await withLease();
     limiter.setLimits([{ interval: SECOND, maxInInterval: 62 }]);
     expect(await localOf(limiter, () => limiter('a'))).toBe(1);
     expect((await limiter.usage('a')).remaining).toBe(0);
   });
 
   test('`attemptMany` uses leases, and its decisions can be refunded', async () => {
-    const { clock, create } = group();
-    const limiter = create();
-    await warm(clock, limiter);
+    const { limiter } = await withLease();
     const local = await localOf(limiter, async () => {
       const decisions = await limiter.attemptMany(['a', 'b', 'a']);
       expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true]);
@@ -379,31 +329,15 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
   });
 
   test('an id beyond maxKeys gives its lease back', async () => {
-    const { clock, create } = group({ maxKeys: 2 });
-    const [limiter, plain] = [create(), create({ lease: undefined })];
-    await warm(clock, limiter);
+    const { limiter, used } = await withLease({ maxKeys: 2 });
     await limiter('b');
     await limiter('c');
-    await waitUntil('it is back', async () => (await plain.usage('a')).used === 61);
+    await waitUntil('it is back', async () => (await used()) === 61);
     expect(limiter.stats().leases).toBe(0);
   });
 
-  test('`close` fails what waits and gives all back', async () => {
-    const { clock, create } = group();
-    const [limiter, plain] = [create(), create({ lease: undefined })];
-    await warm(clock, limiter);
-    clock.advance(LEASE);
-    const pending = limiter('a').catch((error) => error.code);
-    await turn();
-    await limiter.close();
-    expect([0, 'ERR_ROLLGATE_CLOSED']).toContain(await pending);
-    expect((await plain.usage('a')).used).toBeLessThanOrEqual(62);
-  });
-
   test('an attempt does not overtake one that waits', async () => {
-    const { clock, create } = group();
-    const limiter = create();
-    await warm(clock, limiter);
+    const { limiter } = await withLease();
     const ended = [];
     await Promise.all(
       [300, 1].map(async (cost) => {
@@ -431,247 +365,14 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
       { name: 'second', interval: SECOND, maxInInterval: 200 },
       { name: 'minute', interval: 60_000, maxInInterval: 1000 },
     ];
-    const { clock, create } = group({ limits, interval: undefined, maxInInterval: undefined });
-    const [limiter, plain] = [create(), create({ lease: undefined })];
-    await warm(clock, limiter);
+    const { limiter, plain } = await withLease({
+      limits,
+      interval: undefined,
+      maxInInterval: undefined,
+    });
     const decision = await limiter.attempt('a', { cost: 2 });
     expect(decision.limits.map(({ used }) => used)).toEqual([63, 63]);
     await limiter.close();
     expect((await plain.usage('a')).limits.map(({ used }) => used)).toEqual([63, 63]);
-  });
-});
-
-describe('while Redis does not answer', () => {
-  const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
-  const opened = [];
-  afterEach(async () => {
-    for (const { limiter, plain, gated } of opened.splice(0)) {
-      gated.mend();
-      await Promise.all([limiter.close(), plain.close()]);
-      gated.close();
-    }
-  });
-
-  /** A limiter with a lease of 'a' over a client that can be held up, and one without leases. */
-  async function gatedLimiter({ commandTimeout = patient(300), maxQueue, ...options } = {}) {
-    namespaces += 1;
-    const gated = await gatedClient(server.url);
-    const { clock, advance } = handClock();
-    const common = {
-      interval: SECOND,
-      maxInInterval: 1000,
-      countBlocked: false,
-      namespace: `leases-${namespaces}`,
-      clock,
-      ...options,
-    };
-    const redis = { client: gated.client, commandTimeout, maxQueue };
-    const limiter = new RateLimiter({ ...common, lease: LEASE, redis });
-    const plain = new RateLimiter({ ...common, redis: redisAt(server.url) });
-    const made = { limiter, plain, gated, advance };
-    opened.push(made);
-    for (let i = 0; i < 60; i++) {
-      await limiter('a');
-      advance(4);
-    }
-    advance(LEASE);
-    await limiter('a');
-    return made;
-  }
-
-  const codeOf = (promise) => promise.then(Object, ({ code }) => code);
-  /** What is sent arrives, but no answer comes back. */
-  const loseAnswers = (gated) => {
-    gated.gate = (args, send) => {
-      send(args).catch(() => {});
-      return new Promise(() => {});
-    };
-  };
-
-  test('an open lease decides until it ends', async () => {
-    const { limiter, gated, advance } = await gatedLimiter();
-    gated.cut();
-    expect(await limiter('a')).toBe(0);
-    advance((LEASE * 7) / 8 - 1);
-    expect(await limiter('a')).toBe(0);
-    advance(1);
-    await expect(limiter('a')).rejects.toMatchObject({
-      code: expect.stringMatching(/^ERR_ROLLGATE/),
-    });
-  });
-
-  test('the end of a lease is followed by onError', async () => {
-    const { limiter, gated, advance } = await gatedLimiter({ onError: 'allow' });
-    gated.cut();
-    advance(LEASE);
-    expect(await limiter('a')).toBe(0);
-    expect(limiter.stats().fallbacks).toBe(1);
-  });
-
-  test('a lease whose grant was lost is given back by the next request, its uses are forgotten', async () => {
-    const { limiter, plain, gated, advance } = await gatedLimiter();
-    loseAnswers(gated);
-    advance(LEASE);
-    expect(await codeOf(limiter('a'))).toBe(TIMEOUT);
-    expect(limiter.stats().leases).toBe(0);
-    const lost = (await plain.usage('a')).used;
-    expect(lost).toBeGreaterThan(62); // permits of the lease that nobody has
-    gated.mend();
-    await limiter('a');
-    await limiter.close();
-    expect((await plain.usage('a')).used).toBe(63);
-  });
-
-  test('leases that are over when they come are of no use, and no harm', async () => {
-    const gated = await gatedClient(server.url);
-    const redis = { client: gated.client, commandTimeout: patient(2000) };
-    const options = { interval: SECOND, maxInInterval: 100_000, countBlocked: false, lease: 50 };
-    const limiter = new RateLimiter({ ...options, redis });
-    gated.gate = async (args, send) => {
-      await pause(60);
-      return send(args);
-    };
-    const calls = [];
-    for (let i = 0; i < 500; i++) {
-      calls.push(limiter('a'));
-      if (i % 5 === 0) await pause(5);
-    }
-    expect(await Promise.all(calls)).toEqual(Array(500).fill(0));
-    await limiter.close();
-    gated.close();
-  });
-
-  test('a call that waits for a request has a deadline of its own', async () => {
-    const { limiter, gated, advance } = await gatedLimiter();
-    loseAnswers(gated);
-    advance(LEASE);
-    const calls = [limiter('a')];
-    await turn();
-    calls.push(limiter('a'), limiter('a'));
-    expect(await Promise.all(calls.map(codeOf))).toEqual([TIMEOUT, TIMEOUT, TIMEOUT]);
-    gated.mend();
-    expect(await limiter('a')).toBe(0);
-  });
-
-  test('slow answers end leases only until an answer is fast again, and hold up nobody', async () => {
-    const { limiter, gated, advance } = await gatedLimiter({ commandTimeout: patient(1000) });
-    const held = [];
-    gated.gate = async (args, send) => {
-      const reply = await send(args);
-      await new Promise((resolve) => held.push(resolve));
-      return reply;
-    };
-    const answer = async (slowly) => {
-      await waitUntil('it is held', () => held.length > 0);
-      advance(slowly);
-      held.shift()();
-    };
-    advance(LEASE);
-    const calls = [limiter('a')];
-    await answer(LEASE * 0.6);
-    await calls[0];
-    advance(LEASE);
-    calls.push(limiter('a'));
-    await turn();
-    calls.push(limiter('a'));
-    await answer(LEASE * 0.6);
-    const { sent } = gated;
-    for (let i = 0; i < 8; i++) {
-      calls.push(limiter('a'));
-      await turn();
-    }
-    expect(gated.sent - sent).toBeGreaterThan(4); // they do not wait for each other
-    // There is always one more that waits.
-    for (let i = 0; i < 40 && limiter.stats().leases === 0; i++) {
-      calls.push(limiter('a'));
-      await answer(0);
-      await turn();
-      advance(1);
-    }
-    expect(limiter.stats().leases).toBe(1);
-    gated.mend();
-    for (const release of held.splice(0)) release();
-    expect(await Promise.all(calls)).toEqual(calls.map(() => 0));
-  });
-
-  // Kills: leases that are never asked for, or always, while answers are slow.
-  test('while answers are slow, a lease is asked for in one of four round trips', async () => {
-    const { limiter, gated, advance } = await gatedLimiter({ maxInInterval: 1000 });
-    gated.gate = async (args, send) => {
-      const reply = await send(args);
-      advance(LEASE * 0.6);
-      return reply;
-    };
-    const asked = [];
-    for (let i = 0; i < 20; i++) {
-      advance(LEASE * 0.4);
-      const { leased } = limiter.stats();
-      expect((await limiter.attempt('a', { cost: 5 })).allowed).toBe(true);
-      asked.push(limiter.stats().leased > leased);
-    }
-    const times = asked.filter(Boolean).length;
-    expect(times).toBeGreaterThanOrEqual(4);
-    expect(times).toBeLessThanOrEqual(10);
-  });
-
-  test('of a burst, what a lease will hardly be large enough for goes to Redis at once', async () => {
-    const { limiter, gated } = await gatedLimiter({
-      commandTimeout: patient(2000),
-      maxInInterval: 100_000,
-    });
-    const { sent } = gated;
-    const burst = Array.from({ length: 640 }, () => limiter('a'));
-    expect(await Promise.all(burst)).toEqual(burst.map(() => 0));
-    expect(gated.sent - sent).toBeLessThan(16); // with up to 64 calls each
-  });
-
-  test('what comes while `clearAll` is under way is forgotten when it ends', async () => {
-    const { limiter, gated, plain, advance } = await gatedLimiter({ maxInInterval: 100 });
-    let release;
-    gated.gate = async (args, send) => {
-      if (String(args[0]).toLowerCase() === 'unlink') {
-        await new Promise((resolve) => {
-          release = resolve;
-        });
-      }
-      return send(args);
-    };
-    const cleared = limiter.clearAll();
-    await waitUntil('it is held', () => release !== undefined);
-    let decision;
-    do {
-      decision = await limiter.attempt('a');
-      advance(0.1);
-    } while (decision.allowed);
-    expect(decision.timeLeft).toBeGreaterThan(0);
-    release();
-    await cleared;
-    expect(await limiter('a')).toBe(0);
-    await limiter.close();
-    expect((await plain.usage('a')).used).toBe(1);
-  });
-
-  test('no more calls than maxQueue wait', async () => {
-    const { limiter, gated, advance } = await gatedLimiter({ maxQueue: 4 });
-    loseAnswers(gated);
-    advance(LEASE);
-    const codes = [];
-    const calls = Array.from({ length: 6 }, async () => codes.push(await codeOf(limiter('a'))));
-    await turn();
-    expect(codes).toEqual(Array(2).fill('ERR_ROLLGATE_REDIS_QUEUE_FULL'));
-    await Promise.all(calls);
-    expect(codes).toContain(TIMEOUT);
-  });
-
-  test('`close` fails what waits', async () => {
-    const { limiter, gated, advance } = await gatedLimiter();
-    loseAnswers(gated);
-    advance(LEASE);
-    const calls = [limiter('a')];
-    await turn();
-    calls.push(limiter('a'));
-    const closed = limiter.close();
-    expect(await Promise.all(calls.map(codeOf))).toEqual(Array(2).fill('ERR_ROLLGATE_CLOSED'));
-    await closed;
   });
 });

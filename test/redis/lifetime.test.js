@@ -8,7 +8,7 @@ const { promisify } = require('node:util');
 const { Worker } = require('node:worker_threads');
 const { outcomeOf, waitUntil } = require('../support/outcome');
 const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { redisForTests } = require('../support/redis-server');
 const { askProgram, runProgram } = require('../support/run-program');
 const peers = require('../support/tcp-peers');
 const { patient, slow } = require('../support/tiers');
@@ -18,11 +18,7 @@ const WORKER = path.join(__dirname, '..', 'support', 'worker-program.js');
 const ROUNDS = process.env.ROLLGATE_SANITIZED ? 10 : 30;
 const LONG = patient(15_000);
 
-let server;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
+const server = redisForTests();
 
 const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 
@@ -90,15 +86,6 @@ test('a program ends by itself', async () => {
 });
 
 describe('close', () => {
-  test('closes the connection, and may be called twice', async () => {
-    const limiter = nativeLimiter({ url: server.url, connectionName: 'closes' });
-    await limiter('a');
-    expect(await clientsNamed(server, 'closes')).toHaveLength(1);
-    await Promise.all([limiter.close(), limiter.close()]);
-    await limiter.close();
-    await waitUntil('it is gone', async () => (await clientsNamed(server, 'closes')).length === 0);
-  });
-
   test('fails the calls under way, whatever the state of the connection', async () => {
     const silent = await peers.silentPeer();
     const places = [server.url, silent.url, 'redis://127.0.0.1:1', { host: 'localhost', port: 1 }];

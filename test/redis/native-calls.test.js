@@ -4,22 +4,17 @@
 const diagnostics = require('node:diagnostics_channel');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { redisForTests } = require('../support/redis-server');
 const peers = require('../support/tcp-peers');
 const { patient, slow } = require('../support/tiers');
 
 const QUEUE_FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const UNREACHABLE = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
-const LOST = /^ERR_ROLLGATE_REDIS_(TIMEOUT|UNREACHABLE)$/;
 /** Long enough for a server that lives, and waited for in full where it is frozen. */
 const WAIT = patient(1000);
 
-let server;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
+const server = redisForTests();
 
 const limiterWith = (options, connection) =>
   nativeLimiter({ url: server.url, ...connection }, { maxInInterval: 1000, ...options });
@@ -104,29 +99,6 @@ slow.describe('a server that dies, freezes or hangs up', () => {
       const timesLeft = await Promise.all(times(maxQueue, (i) => limiter(`${round} ${i}`)));
       expect(new Set(timesLeft)).toEqual(new Set([0]));
     }
-  });
-
-  test('tries again after pauses that grow', async () => {
-    const peer = await peers.closingPeer();
-    const retry = { min: 20, max: 2000 };
-    const limiter = limiterAt({ url: peer.url, commandTimeout: 200, retry });
-    const began = performance.now();
-    await waitUntil('it has tried eight times', async () => {
-      expect(await outcomeOf(limiter('a'))).toMatch(LOST);
-      return peer.connections >= 8;
-    });
-    // With equal pauses seven of them would take 140 ms.
-    expect(performance.now() - began).toBeGreaterThan(600);
-  });
-
-  test('leaves a server that never answers for a new connection', async () => {
-    const peer = await peers.silentPeer();
-    const limiter = limiterAt({ url: peer.url, commandTimeout: 50, connectTimeout: 100 });
-    expect(await outcomeOf(limiter('a'))).toBe(TIMEOUT);
-    await waitUntil('it has a new connection', async () => {
-      await outcomeOf(limiter('a'));
-      return peer.connections >= 2 && peer.openConnections === 1;
-    });
   });
 
   test('hands nobody the late answer to another call', async () => {

@@ -4,20 +4,17 @@
 const os = require('node:os');
 const { Registry } = require('prom-client');
 const { registerMetrics } = require('../../lib/adapters/metrics');
-const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
+const { errorOf, everythingIn, outcomeOf, waitUntil } = require('../support/outcome');
 const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { redisForTests, startRedis } = require('../support/redis-server');
+const { allSlotsAt } = require('../support/resp');
 const peers = require('../support/tcp-peers');
 
 const HAS_IPV6 = Object.values(os.networkInterfaces())
   .flat()
   .some(({ address }) => address === '::1');
 
-let server;
-
-beforeAll(async () => {
-  server = await startRedis({ args: ['--bind', '127.0.0.1', '-::1'] });
-});
+const server = redisForTests({ args: ['--bind', '127.0.0.1', '-::1'] });
 
 const atServer = (more) => ({ host: '127.0.0.1', port: server.port, ...more });
 
@@ -119,6 +116,13 @@ describe('a login', () => {
     }
   });
 
+  test('that is not answered is in the message of a call that times out', async () => {
+    const { url } = await peers.silentPeer();
+    const error = await errorOf(nativeLimiter({ url, password: 'p', commandTimeout: 100 })('a'));
+    expect(error.code).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
+    expect(error.message).toContain('still connecting');
+  });
+
   test('is tried again once the password is right', async () => {
     const retry = { min: 20, max: 100 };
     const limiter = nativeLimiter(atServer({ username: 'morgiana', password: 'oil', retry }));
@@ -127,13 +131,6 @@ describe('a login', () => {
     await waitUntil('she is let in', async () => (await limiter('a')) === 0);
   });
 });
-
-/** An error with its causes, and their stacks, as one text. */
-function everythingIn(error) {
-  if (!(error instanceof Object)) return '';
-  const own = Object.getOwnPropertyNames(error).map((name) => String(error[name]));
-  return [...own, everythingIn(error.cause)].join('\n');
-}
 
 describe('where it goes', () => {
   test('a database, by URL, by option, or by both with the option first', async () => {
@@ -183,11 +180,9 @@ describe('where it goes', () => {
     const { port } = await peers.gonePeer();
     const move = `-MOVED 15495 ::1:${port}\r\n`;
     const seed = await peers.scriptedPeer(([command]) =>
-      command === 'CLUSTER' ? `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$-1\r\n:${seed.port}\r\n` : move,
+      command === 'CLUSTER' ? allSlotsAt(null, seed.port) : move,
     );
-    const owner = await peers.scriptedPeer(
-      () => `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$3\r\n::1\r\n:${port}\r\n`,
-    );
+    const owner = await peers.scriptedPeer(() => allSlotsAt('::1', port));
     for (const redis of [
       { host: '::1', port },
       { sentinels: [{ host: '::1', port }], name: 'm' },

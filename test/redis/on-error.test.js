@@ -6,7 +6,7 @@ const RateLimiter = require('../..');
 const { Deadlines } = require('../../lib/stores/remote/deadlines');
 const { gatedClient } = require('../support/gated-client');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
-const { startRedis } = require('../support/redis-server');
+const { redisForTests } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
 const { patient } = require('../support/tiers');
 
@@ -15,11 +15,7 @@ const LIMITS = [
   { interval: 60_000, maxInInterval: 5 },
 ];
 const DOWN = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
-let server;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
+const server = redisForTests();
 
 describe('onError', () => {
   let redis;

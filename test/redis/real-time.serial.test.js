@@ -1,28 +1,19 @@
 // What depends on real time: busy event loops, slow names, memory. Nothing else may run beside it.
 'use strict';
 
-const { spawn, spawnSync } = require('node:child_process');
-const { once } = require('node:events');
-const fs = require('node:fs');
-const net = require('node:net');
-const os = require('node:os');
-const path = require('node:path');
+const { spawnSync } = require('node:child_process');
 const { setTimeout: pause } = require('node:timers/promises');
 const RateLimiter = require('../..');
 const { outcomeOf, waitUntil } = require('../support/outcome');
 const { EACH_CLIENT, nativeLimiter, openings, scriptRuns } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { redisForTests } = require('../support/redis-server');
 const { askProgram } = require('../support/run-program');
 const { patient } = require('../support/tiers');
 
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const PLAIN = { ...process.env, LD_PRELOAD: '' };
 const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
-let server;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
+const server = redisForTests();
 
 afterEach(() => {
   if (server.frozen) server.thaw();
@@ -153,102 +144,6 @@ describe('the event loop goes on', () => {
     const { outcomes, answer } = await askProgram(source);
     expect(outcomes[0]).toBe(TIMEOUT);
     expect(answer).toBe(0);
-  });
-});
-
-// Needs a C compiler, as the addon does.
-(process.platform === 'linux' ? describe : describe.skip)('a name', () => {
-  /**
-   * two.test has two addresses; the lookup of any other name ends once the file RELEASE is there. One that
-   * is under way cannot be called off.
-   */
-  const LOOKUP = `
-    #define _GNU_SOURCE
-    #include <dlfcn.h>
-    #include <netdb.h>
-    #include <stdlib.h>
-    #include <string.h>
-    #include <unistd.h>
-    typedef int lookup(const char*, const char*, const struct addrinfo*, struct addrinfo**);
-    int getaddrinfo(const char* n, const char* s, const struct addrinfo* h, struct addrinfo** r) {
-      lookup* real = (lookup*)dlsym(RTLD_NEXT, "getaddrinfo");
-      if (strncmp(n, "127.", 4) == 0) return real(n, s, h, r);
-      if (strcmp(n, "two.test") == 0) {
-        const int status = real("127.0.0.2", s, h, r);
-        return status != 0 ? status : real("127.0.0.1", s, h, &(*r)->ai_next);
-      }
-      while (access(getenv("RELEASE"), F_OK) != 0) usleep(10000);
-      return EAI_NONAME;
-    }
-  `;
-  /** Listens and never accepts: once its queue is full, further connections wait for ever. */
-  const DEAF = `
-    const server = require('node:net').createServer();
-    server.listen({ port: Number(process.argv[1]), host: '127.0.0.2', backlog: 1 }, () => {
-      require('node:fs').writeSync(1, 'ready');
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-    });
-  `;
-
-  let folder;
-  let env;
-
-  beforeAll(() => {
-    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-names-'));
-    const library = path.join(folder, 'names.so');
-    const args = ['-shared', '-fPIC', '-x', 'c', '-', '-o', library, '-ldl'];
-    const compiled = spawnSync('cc', args, { input: LOOKUP, env: PLAIN, encoding: 'utf8' });
-    if (compiled.status !== 0) throw compiled.error ?? new Error(compiled.stderr);
-    env = {
-      LD_PRELOAD: [process.env.LD_PRELOAD, library].filter(Boolean).join(' '),
-      RELEASE: path.join(folder, 'release'),
-    };
-  });
-  afterAll(() => fs.rmSync(folder, { recursive: true }));
-
-  test('that is still looked up: close() fails the calls under way', async () => {
-    const code = await askProgram(
-      `
-        const redis = { host: 'slow.test', commandTimeout: 600_000, connectTimeout: 600_000 };
-        const limiter = require('rollgate')({ redis, interval: 1000, maxInInterval: 2 });
-        limiter('a').catch(({ code }) => {
-          console.log(JSON.stringify(code));
-          require('node:fs').writeFileSync(process.env.RELEASE, '');
-        });
-        setTimeout(() => limiter.close(), 100); // the lookup has begun
-      `,
-      { env },
-    );
-    expect(code).toBe('ERR_ROLLGATE_CLOSED');
-  });
-
-  test('whose first address does not answer leads to the next one', async () => {
-    const deaf = spawn(process.execPath, ['-e', DEAF, String(server.port)], {
-      env: PLAIN,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const ended = once(deaf, 'close');
-    let connected = 0;
-    const waiting = [];
-    try {
-      await once(deaf.stdout, 'data');
-      for (let i = 0; i < 8; i++) {
-        const socket = net.connect(server.port, '127.0.0.2').on('error', () => {});
-        waiting.push(socket.on('connect', () => (connected += 1)));
-      }
-      await waitUntil('its queue is full', () => connected >= 2);
-      const timeouts = `connectTimeout: ${patient(1000)}, commandTimeout: ${patient(2000)}`;
-      const program = `
-        const redis = { host: 'two.test', port: ${server.port}, ${timeouts} };
-        const limiter = require('rollgate')({ redis, interval: 60_000, maxInInterval: 2 });
-        limiter('a').catch(({ code }) => code).then((outcome) => console.log(JSON.stringify(outcome)));
-      `;
-      expect(await askProgram(program, { env })).toBe(0);
-    } finally {
-      for (const socket of waiting) socket.destroy();
-      deaf.kill('SIGKILL');
-      await ended;
-    }
   });
 });
 

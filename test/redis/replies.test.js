@@ -5,20 +5,13 @@ const RateLimiter = require('../..');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { EACH_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
+const { ALLOWED, allSlotsAt, slotsReply } = require('../support/resp');
 const { askProgram } = require('../support/run-program');
 const peers = require('../support/tcp-peers');
 const { patient, slow } = require('../support/tiers');
 
 const REPLY = 'ERR_ROLLGATE_REDIS_REPLY';
 const LONG = patient(15_000);
-
-const ALLOWED = '*1\r\n:0\r\n';
-const text = (word) => `$${word.length}\r\n${word}\r\n`;
-/** A reply to CLUSTER SLOTS: each range has its first and last slot, a host as RESP, and a port. */
-const slots = (...ranges) =>
-  `*${ranges.length}\r\n${ranges
-    .map(([first, last, host, port]) => `*3\r\n:${first}\r\n:${last}\r\n*2\r\n${host}:${port}\r\n`)
-    .join('')}`;
 
 describe('replies that make no sense', () => {
   const { using, closeAll } = openings();
@@ -76,6 +69,37 @@ test('an answer may come byte by byte', async () => {
   expect((await limiter.attempt('a')).allowed).toBe(false);
 });
 
+describe('a reply of too many elements', () => {
+  const manyIntegers = (count) => `*${count}\r\n${':0\r\n'.repeat(count)}`;
+  let reply;
+  let limiter;
+  beforeEach(async () => {
+    const { url } = await peers.scriptedPeer(() => reply);
+    limiter = nativeLimiter({ url, retry: { min: 1, max: 10 } });
+    reply = ALLOWED;
+    expect(await limiter('a')).toBe(0);
+  });
+
+  // Kills: a reader that makes room for what a header announces.
+  test('fails the call and says so, and later calls succeed', async () => {
+    reply = '*2147483647\r\n';
+    const error = await errorOf(limiter('a'));
+    expect(error.code).toBe(REPLY);
+    expect(error.message).toContain('more than a million elements');
+    reply = ALLOWED;
+    await waitUntil('it answers', async () => (await limiter('a')) === 0);
+  });
+
+  test('but not of a million, which is read, and is no answer', async () => {
+    reply = manyIntegers(1_000_000);
+    expect(await outcomeOf(limiter('a'))).toBe(REPLY);
+    reply = ALLOWED;
+    expect(await limiter('a')).toBe(0);
+    // Replies that do not fit their commands have lost their order.
+    expect(limiter.stats().connection.connections).toBe(2);
+  });
+});
+
 describe('unasked replies', () => {
   const UNASKED = [
     ...['+OK\r\n', ':1\r\n', '$2\r\nhi\r\n', '$-1\r\n', '*1\r\n+a\r\n', '*-1\r\n', '-ERR\r\n'],
@@ -129,7 +153,7 @@ describe('nodes of a cluster', () => {
   const limiterAt = (cluster, options) => nativeLimiter({ cluster, ...options });
 
   /** The map of a node that has all slots. */
-  const all = (port) => slots([0, 16_383, '$-1\r\n', port]);
+  const all = (port) => allSlotsAt(null, port);
 
   /** A node that answers CLUSTER SLOTS by `map(port)` and scripts by `run(port, command)`. */
   async function node({ map, run = () => ALLOWED }) {
@@ -144,14 +168,13 @@ describe('nodes of a cluster', () => {
     return { url: peer.url, port: peer.port, seen };
   }
 
-  test.each([
-    ['null', '$-1\r\n'],
-    ['empty', text('')],
-    ['a question mark', text('?')],
-  ])('a node whose own host is %s is where it was reached', async (_what, host) => {
-    const seed = await node({ map: (port) => slots([0, 16_383, host, port]) });
-    expect(await limiterAt([seed.url])('a')).toBe(0);
-  });
+  test.each([null, '', '?'])(
+    'a node whose own host is %j is where it was reached',
+    async (host) => {
+      const seed = await node({ map: (port) => allSlotsAt(host, port) });
+      expect(await limiterAt([seed.url])('a')).toBe(0);
+    },
+  );
 
   test.each([['MOVED'], ['ASK']])('%s without a host stays with it', async (word) => {
     for (const host of ['', '?', '127.0.0.1']) {
@@ -196,8 +219,8 @@ describe('nodes of a cluster', () => {
     ['a list of numbers', '*1\r\n:1\r\n'],
     ['a short range', '*1\r\n*2\r\n:0\r\n:1\r\n'],
     ['a range of no nodes', '*1\r\n*3\r\n:0\r\n:1\r\n*0\r\n'],
-    ['slots that are none', slots([-1, 5, text('127.0.0.1'), 1])],
-    ['slots beyond the last', slots([0, 16_384, text('127.0.0.1'), 1])],
+    ['slots that are none', slotsReply([-1, 5, '127.0.0.1', 1])],
+    ['slots beyond the last', slotsReply([0, 16_384, '127.0.0.1', 1])],
     ['words for numbers', '*1\r\n*3\r\n+a\r\n+b\r\n*2\r\n+c\r\n+d\r\n'],
     ['an error', '-ERR no\r\n'],
   ])('a map of %s is an error, and the next node is asked', async (_what, map) => {
@@ -208,7 +231,7 @@ describe('nodes of a cluster', () => {
   });
 
   test('slots that nobody serves fail their own ids alone', async () => {
-    const seed = await node({ map: (port) => slots([0, 8000, '$-1\r\n', port]) });
+    const seed = await node({ map: (port) => slotsReply([0, 8000, null, port]) });
     const limiter = limiterAt([seed.url]);
     const ids = Array.from({ length: 20 }, (_, i) => i);
     const outcomes = await Promise.all(ids.map((id) => outcomeOf(limiter(id))));
@@ -229,9 +252,9 @@ describe('nodes of a cluster', () => {
     const answeringSource = (answer) => (_port, command) =>
       command === 'EVAL' ? answer : '-NOSCRIPT No matching script\r\n';
     const other = await node({ map: () => '-ERR not asked\r\n', run: answeringSource(ALLOWED) });
-    const slotOfA = [15_495, 15_495, text('127.0.0.1'), other.port];
+    const slotOfA = [15_495, 15_495, '127.0.0.1', other.port];
     const silent = await node({
-      map: (port) => slots([0, 15_494, '$-1\r\n', port], slotOfA),
+      map: (port) => slotsReply([0, 15_494, null, port], slotOfA),
       run: answeringSource(undefined),
     });
     const limiter = limiterAt([silent.url]);
@@ -244,7 +267,7 @@ describe('nodes of a cluster', () => {
 
   test('passwords go to every node', async () => {
     const server = await startRedis({ password: 'Sesame' });
-    const seed = await node({ map: () => slots([0, 16_383, text('127.0.0.1'), server.port]) });
+    const seed = await node({ map: () => allSlotsAt('127.0.0.1', server.port) });
     const url = seed.url.replace('//', '//:Sesame@');
     expect(await outcomeOf(limiterAt([url])('a'))).toBe(0);
     const error = await errorOf(limiterAt([url.replace('Sesame', 'Simsim')])('a'));

@@ -1,11 +1,14 @@
 // How the native client finds its way to a server: credentials, the addresses of a name, Sentinels.
 'use strict';
 
+const { spawn } = require('node:child_process');
 const dns = require('node:dns');
+const { once } = require('node:events');
+const net = require('node:net');
 const RateLimiter = require('../..');
-const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
+const { errorOf, everythingIn, outcomeOf, waitUntil } = require('../support/outcome');
 const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { redisForTests, startRedis } = require('../support/redis-server');
 const { askProgram } = require('../support/run-program');
 const { catchError } = require('../support/set-up');
 const peers = require('../support/tcp-peers');
@@ -18,13 +21,6 @@ const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const GOOD = { interval: 60_000, maxInInterval: 2 };
 const SECRET = 'Xyzzy';
 const retry = { min: 1, max: 20 };
-
-/** An error with its causes, and their stacks, as one text. */
-function everythingIn(error) {
-  if (!(error instanceof Object)) return '';
-  const own = Object.getOwnPropertyNames(error).map((name) => String(error[name]));
-  return [...own, everythingIn(error.cause)].join('\n');
-}
 
 describe('credentials', () => {
   let locked;
@@ -116,11 +112,8 @@ describe('credentials', () => {
 
 describe('a name with several addresses', () => {
   const { lookup } = dns.promises;
-  let server;
+  const server = redisForTests();
   let asked;
-  beforeAll(async () => {
-    server = await startRedis();
-  });
   beforeEach(() => {
     asked = 0;
     dns.promises.lookup = async (host, options) => {
@@ -139,6 +132,38 @@ describe('a name with several addresses', () => {
   test('uses the next one if the first refuses', async () => {
     expect(await limiterAt()('a')).toBe(0);
     expect(asked).toBe(1);
+  });
+
+  /** Listens and never accepts: once its queue is full, further connections wait for ever. */
+  const DEAF = `
+    const server = require('node:net').createServer();
+    server.listen({ port: Number(process.argv[1]), host: '127.0.0.2', backlog: 1 }, () => {
+      require('node:fs').writeSync(1, 'ready');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });
+  `;
+
+  test('uses the next one if the first does not take the connection', async () => {
+    const deaf = spawn(process.execPath, ['-e', DEAF, String(server.port)], {
+      env: { ...process.env, LD_PRELOAD: '' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(deaf, 'close');
+    let connected = 0;
+    const waiting = [];
+    try {
+      await once(deaf.stdout, 'data');
+      for (let i = 0; i < 8; i++) {
+        const socket = net.connect(server.port, '127.0.0.2').on('error', () => {});
+        waiting.push(socket.on('connect', () => (connected += 1)));
+      }
+      await waitUntil('its queue is full', () => connected >= 2);
+      expect(await limiterAt({ connectTimeout: patient(1000) })('a')).toBe(0);
+    } finally {
+      for (const socket of waiting) socket.destroy();
+      deaf.kill('SIGKILL');
+      await ended;
+    }
   });
 
   test('uses the next one if the first does not answer the login', async () => {
@@ -251,7 +276,7 @@ test('a program whose routes fail ends by itself', async () => {
     "credentials: () => { throw new Error('no'); }": AUTH,
     "host: 'no-such-host.invalid'": UNREACHABLE,
     [sentinels(1)]: UNREACHABLE,
-    [`${sentinels(silent.port)}, commandTimeout: 300, connectTimeout: 100`]: UNREACHABLE,
+    [`${sentinels(silent.port)}, connectTimeout: 100`]: UNREACHABLE,
     "cluster: ['redis://127.0.0.1:1'], addressMap: () => undefined": UNREACHABLE,
     "cluster: ['redis://127.0.0.1:1'], credentials: async () => 5": AUTH,
     [`url: 'rediss://127.0.0.1:${silent.port}', connectTimeout: 100`]: UNREACHABLE,

@@ -150,19 +150,6 @@ describe('the state of an id', () => {
       if (await script.redis.exists(KEY)) expect(await ttl()).toBeGreaterThan(0);
     });
 
-    test('gives nothing back that was cleared', async () => {
-      for (const [each, now] of [...byEachClock(policy), ...byEachClock(policy)]) {
-        const cleared = await attempt(each, now);
-        await script.redis.del(KEY);
-        const again = await attempt(each, now);
-        expect(await refund(each, cleared, now)).toBe(0);
-        expect(await usedOf(each, now)).toBe(1);
-        expect(await refund(each, again, now)).toBe(1);
-        expect(await usedOf(each, now)).toBe(0);
-        await script.redis.del(KEY);
-      }
-    });
-
     const others = ALGORITHMS.filter((name) => name !== algorithm);
     test.each(others)('is none for %s, which begins anew', async (to) => {
       for (const [next, now] of byEachClock({ ...policy, algorithm: to })) {
@@ -211,8 +198,12 @@ describe('the state of an id', () => {
           await run(policy, 'attempt', 'full', START_US, 1),
           await run(policy, 'peek', 'brief', '', 1),
           await run(policy, 'refund', [5, 5], '', 1),
+          await run(policy, 'block', [5], '', 0),
         ];
-        expect([before, ...replies.map(([first]) => first)]).toEqual([before, -1, -1, -1, -1]);
+        expect([before, ...replies.map(([first]) => first)]).toEqual([
+          before,
+          ...Array(5).fill(-1),
+        ]);
         expect([await script.redis.dumpBuffer(KEY), await ttl()]).toEqual([before, -1]);
       }
     });
@@ -267,11 +258,7 @@ describe('the state of an id', () => {
     expect((await attempt(policy, later))[0]).toBe(0);
     expect((await attempt(policy, later)).slice(0, 2)).toEqual([1, 100 * MINUTE]);
     await expectTtlOf(101 * MINUTE, name);
-    // A block holds under any policy. Other lengths may have no counterpart of that offence.
-    const end = later + 100 * MINUTE;
-    const withoutBlocks = { ...policy, blockFor: [] };
-    expect((await attempt(withoutBlocks, end - 1)).slice(0, 2)).toEqual([4, 1]);
-    expect((await attempt(withoutBlocks, end))[0]).toBe(0);
+    // Other lengths may have no counterpart of that offence.
     await script.redis.del(KEY);
     await attempt(policy, now);
     await attempt(policy, now);

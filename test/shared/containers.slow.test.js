@@ -95,8 +95,6 @@ describe('a /dev/shm of 64 MB, as in a container', () => {
   const DAY = 86_400_000;
 
   for (const options of [
-    { maxInInterval: 5 },
-    { maxInInterval: 100 },
     { maxInInterval: 200 },
     { maxInInterval: 100, interval: DAY, blockFor: [1000, 2000] },
     { maxInInterval: 1e9, algorithm: 'sliding-window-counter' },

@@ -82,23 +82,6 @@ TEST(HeldList, CountsEachHoldingToItsEndAndReleasesNoOther) {
   }
 }
 
-TEST(HeldList, IsExactWhileThereIsRoom) {
-  std::array<std::uint64_t, HeldList::WordsFor(kRoom)> words;
-  HeldList list = HeldList::Begin(words.data(), kRoom, 7);
-  const Holder holder(3, 1);
-  for (Micros end = 10; end <= 30; end += 10) EXPECT_EQ(list.Add(holder, 1, end)->end, end);
-  EXPECT_EQ(list.Add(holder, 2, 20)->end, 20);
-  EXPECT_EQ(list.used(), 5u);
-  list.Drop([](Holder, Micros end) { return end <= 20; });
-  EXPECT_EQ(list.used(), 1u);
-  EXPECT_EQ(list.generation(), 7u);
-  EXPECT_FALSE(list.Has(holder, 1, 20));
-  EXPECT_FALSE(list.Has(holder, 2, 30));
-  EXPECT_EQ(list.saved().expires, 30);
-  list.Take(holder, 1, 30);
-  EXPECT_EQ(list.saved().expires, kLongAgo);
-}
-
 TEST(HeldList, LeavesHalfOfItsRoomToOtherHolders) {
   std::array<std::uint64_t, HeldList::WordsFor(kRoom)> words;
   HeldList list = HeldList::Begin(words.data(), kRoom, 7);

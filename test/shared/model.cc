@@ -3,9 +3,9 @@
 #include "shared/model.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
+#include <set>
 #include <stdexcept>
-#include <utility>
 
 namespace rollgate::testing {
 
@@ -25,127 +25,85 @@ std::vector<Identity> Ids(std::size_t count, std::uint64_t buckets,
   return ids;
 }
 
-void AddAnswer(End& end, const std::optional<Answer>& answer) {
-  end.push_back(answer ? static_cast<std::int64_t>(answer->size()) : -1);
-  if (answer) end.insert(end.end(), answer->begin(), answer->end());
-}
-
-std::string Text(const End& end) {
-  std::string text;
-  for (const std::int64_t value : end) text.append(" ").append(std::to_string(value));
-  return text;
-}
-
-/// The same calls, one after the other. Where a new id finds no room, any may have to leave.
-struct Model {
-  std::map<int, Log> logs;
-  Micros forgotten = Log::kNone;
-
-  /// All that a call can come to.
-  std::vector<std::pair<Model, Micros>> Do(const Call& call, const Case& c) const {
-    Model next = *this;
-    const auto found = next.logs.find(call.id);
-    const bool is_known = found != next.logs.end();
-    switch (call.kind) {
-      case Call::kAttempt: {
-        if (is_known) {
-          const Micros at = found->second.Attempt(call.now, c.max);
-          return {{next, at}};
-        }
-        std::vector<std::pair<Model, Micros>> all;
-        const auto insert = [&](Model& model) {
-          const Micros at = model.logs[call.id].Attempt(std::max(call.now, model.forgotten), c.max);
-          all.emplace_back(model, at);
-        };
-        if (logs.size() < c.buckets * c.slots) {
-          insert(next);
-          if (!c.makes_room_in_vain) return all;
-        }
-        for (const auto& [id, log] : logs) {
-          Model without = *this;
-          if (log.expires() <= call.now) {
-            without.forgotten = std::max(forgotten, log.expires());
-          }
-          without.logs.erase(id);
-          insert(without);
-        }
-        return all;
+std::vector<std::pair<Model, Micros>> Model::Do(std::size_t, std::size_t, const Call& call) const {
+  Model next = *this;
+  const auto found = next.logs.find(call.id);
+  const bool is_known = found != next.logs.end();
+  switch (call.kind) {
+    case Call::kAttempt: {
+      if (is_known) {
+        const Micros at = found->second.Attempt(call.now, of->max);
+        return {{next, at}};
       }
-      case Call::kRefund: {
-        if (!is_known || !found->second.Refund(call.now)) return {{next, 0}};
-        if (found->second.is_empty()) next.logs.erase(found);
-        return {{next, 1}};
+      std::vector<std::pair<Model, Micros>> all;
+      const auto insert = [&](Model& model) {
+        const Micros at = model.logs[call.id].Attempt(std::max(call.now, model.forgotten), of->max);
+        all.emplace_back(model, at);
+      };
+      if (logs.size() < of->buckets * of->slots) {
+        insert(next);
+        if (!of->makes_room_in_vain) return all;
       }
-      case Call::kPeek:
-        return {{next, is_known ? SummaryOf(found->second) : -1}};
-      case Call::kClear:
-        next.logs.erase(call.id);
-        return {{next, is_known}};
-      case Call::kClearAll:
-        next.logs.clear();
-        next.forgotten = Log::kNone;
-        return {{next, 0}};
+      for (const auto& [id, log] : logs) {
+        Model without = *this;
+        if (log.expires() <= call.now) without.forgotten = std::max(forgotten, log.expires());
+        without.logs.erase(id);
+        insert(without);
+      }
+      return all;
     }
-    return {};
+    case Call::kRefund: {
+      if (!is_known || !found->second.Refund(call.now)) return {{next, 0}};
+      if (found->second.is_empty()) next.logs.erase(found);
+      return {{next, 1}};
+    }
+    case Call::kPeek:
+      return {{next, is_known ? SummaryOf(found->second) : -1}};
+    case Call::kClear:
+      next.logs.erase(call.id);
+      return {{next, is_known}};
+    case Call::kClearAll:
+      next.logs.clear();
+      next.forgotten = Log::kNone;
+      return {{next, 0}};
   }
-};
+  return {};
+}
 
-Orders::Orders(const Case& c, const std::vector<Micros>& found) : case_(c) {
-  std::vector<Model> models(1);
+std::vector<Micros> Model::Found() const {
+  std::vector<Micros> found;
+  for (std::size_t id = 0; id < of->ids.size(); ++id) {
+    found.push_back(Do(0, 0, Peek(static_cast<int>(id))).front().second);
+  }
+  return found;
+}
+
+Model Model::AfterBefore(const Case& c, const std::vector<Micros>& found) {
+  std::vector<Model> models = {Model{.of = &c}};
   for (const Call& call : c.before) {
     std::vector<Model> next;
     for (const Model& model : models) {
-      for (const auto& [then, heard] : model.Do(call, c)) next.push_back(then);
+      for (const auto& [then, heard] : model.Do(0, 0, call)) next.push_back(then);
     }
     models = std::move(next);
   }
-  // Who had to leave is known.
-  const auto is_it = [&](const Model& model) { return Found(model) == found; };
-  Walk(*std::find_if(models.begin(), models.end(), is_it),
-       std::vector<Progress>(c.processes.size()), c.kills);
+  return *std::ranges::find(models, found, &Model::Found);
 }
 
-void Orders::Walk(const Model& model, const std::vector<Progress>& all, int kills) {
-  bool is_end = true;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Progress& progress = all[i];
-    const Calls& calls = progress.killed ? case_.after_recovery : case_.processes[i];
-    if (progress.heard.size() < calls.size()) {
-      is_end = false;
-      for (const auto& [next, heard] : model.Do(calls[progress.heard.size()], case_)) {
-        std::vector<Progress> then = all;
-        then[i].heard.push_back(heard);
-        Walk(next, then, kills);
-      }
-    }
-    if (kills > 0) {
-      std::vector<Progress> then = all;
-      then[i] = {.killed = true, .answer = progress.answer};
-      Walk(model, then, kills - 1);
-      if (!progress.killed && progress.heard.size() == calls.size()) {
-        then[i].answer = progress.heard;
-        Walk(model, then, kills - 1);
-      }
-    }
+std::string Text(const std::vector<Outcome>& outcomes, const std::vector<std::int64_t>& found) {
+  std::string text = "no order of calls comes to this:";
+  const auto add = [&](const std::optional<Answer>& answer) {
+    text.append(answer ? " (" : " killed");
+    for (const std::int64_t each : answer.value_or(Answer{})) text += " " + std::to_string(each);
+    if (answer) text.append(" )");
+  };
+  for (const Outcome& outcome : outcomes) {
+    add(outcome.answer);
+    if (outcome.recovered) add(outcome.recovered);
   }
-  if (!is_end) return;
-  End end;
-  for (const Progress& progress : all) {
-    using Optional = std::optional<Answer>;
-    AddAnswer(end, progress.killed ? progress.answer : Optional(progress.heard));
-    AddAnswer(end, progress.killed ? Optional(progress.heard) : Optional());
-  }
-  const std::vector<Micros> found = Found(model);
-  end.insert(end.end(), found.begin(), found.end());
-  ends_.insert(end);
-}
-
-std::vector<Micros> Orders::Found(const Model& model) const {
-  std::vector<Micros> found;
-  for (std::size_t id = 0; id < case_.ids.size(); ++id) {
-    found.push_back(model.Do(Peek(static_cast<int>(id)), case_).front().second);
-  }
-  return found;
+  text.append(", then");
+  for (const std::int64_t each : found) text += " " + std::to_string(each);
+  return text;
 }
 
 namespace {
@@ -166,10 +124,27 @@ std::vector<Case> MakeCases() {
   std::vector<Case> cases = {
       {.name = "TwoAttemptAKnownId",
        .max = 2,
-       .ids = Ids(1),
-       .before = {Attempt(kA, 0)},
+       .ids = Ids(2),
+       .before = {Attempt(kB, 0), Attempt(kA, 0)},
        .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
        .after_recovery = {Attempt(kA, 30)}},
+      {.name = "TwoAttemptAKnownIdOneOfThemTwice",
+       .max = 2,
+       .ids = Ids(2),
+       .before = {Attempt(kB, 0), Attempt(kA, 0)},
+       .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20), Attempt(kA, 21)}},
+       .after_recovery = {Attempt(kA, 30)}},
+      {.name = "AnIdExpiresTwice",
+       .max = 1,
+       .ids = Ids(2),
+       .before = {Attempt(kB, 0), Attempt(kA, 0)},
+       .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101), Attempt(kA, 300)}},
+       .after_recovery = {Attempt(kA, 301)}},
+      {.name = "AnIdOfTheSecondBucketIsInserted",
+       .buckets = 2,
+       .slots = 1,
+       .ids = Ids(3, 2, {1, 0, 1}),
+       .processes = {{Attempt(kA, 10)}}},
       {.name = "TwoAttemptAKnownIdThatHasExpired",
        .max = 1,
        .ids = Ids(1),

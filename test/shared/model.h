@@ -1,16 +1,16 @@
-// Calls of a few processes to a tiny region, all that some order of whole calls comes to, and the
-// exploration that compares them.
+// Calls of a few processes to a tiny region, and the exploration that compares them with whole
+// calls in some order.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <optional>
+#include <functional>
+#include <map>
 #include <ostream>
-#include <set>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/identity.h"
@@ -50,36 +50,84 @@ constexpr int kC = 2;
 std::vector<Identity> Ids(std::size_t count, std::uint64_t buckets = 1,
                           std::vector<std::uint64_t> homes = {});
 
-/// What calls have returned and what is left at the end.
-using End = std::vector<std::int64_t>;
-
-void AddAnswer(End& end, const std::optional<Answer>& answer);
-std::string Text(const End& end);
-
-struct Model;
-
-/// All that some order of whole calls comes to. Those of a killed process are the first ones of its
-/// own, then those after its recovery.
+/// Whether some order of whole calls has the answers that were given, and an end that fits. Those
+/// of a killed process are the first ones of its own, then those after its recovery. A copy of a
+/// Model has
+/// - Do(process, number, call): all that the call can come to, each with its answer
+/// - Kill(process)
+template <class Model, class C>
 class Orders {
  public:
-  /// `found` is what Peek returns for each id after `before`. The case outlives this.
-  Orders(const Case& c, const std::vector<Micros>& found);
+  using Fits = std::function<bool(const Model&)>;
 
-  bool Contain(const End& end) const { return ends_.count(end) != 0; }
+  Orders(const C& c, const std::vector<Outcome>& outcomes, Fits fits)
+      : case_(c), outcomes_(outcomes), fits_(std::move(fits)) {}
+
+  bool Exist(const Model& start) const {
+    std::vector<Progress> all;
+    for (const Outcome& outcome : outcomes_) all.push_back({.is_last = !outcome.recovered});
+    return Walk(start, all, case_.kills);
+  }
 
  private:
   struct Progress {
-    bool killed = false;
-    std::optional<Answer> answer = {};  ///< if it had come to its end
-    Answer heard = {};
+    std::size_t calls = 0;  ///< of its own, or since its latest recovery
+    bool is_recovered = false;
+    bool is_last = true;  ///< it is not killed any more
   };
 
-  void Walk(const Model& model, const std::vector<Progress>& all, int kills);
-  std::vector<Micros> Found(const Model& model) const;
+  bool Walk(const Model& model, const std::vector<Progress>& all, int kills) const {
+    bool has_ended = true;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto [done, is_recovered, is_last] = all[i];
+      const auto& calls = is_recovered ? case_.after_recovery : case_.processes[i];
+      const auto& answer = is_recovered ? outcomes_[i].recovered : outcomes_[i].answer;
+      // Nothing is known of a recovery that was killed.
+      const bool is_known = answer && (is_last || !is_recovered);
+      has_ended = has_ended && is_last && done == calls.size();
+      std::vector<Progress> then = all;
+      if (done < calls.size()) {
+        then[i].calls = done + 1;
+        const std::size_t number = done + (is_recovered ? 100 : 0);
+        for (const auto& [next, heard] : model.Do(i, number, calls[done])) {
+          const bool can_be = !is_known || heard == (*answer)[done];
+          if (can_be && Walk(next, then, kills)) return true;
+        }
+      }
+      if (is_last || kills == 0 || (is_known && done < calls.size())) continue;
+      Model without = model;
+      without.Kill(i);
+      then[i] = {.is_recovered = true, .is_last = true};
+      if (Walk(without, then, kills - 1)) return true;
+      then[i].is_last = false;
+      if (kills > 1 && Walk(without, then, kills - 1)) return true;
+    }
+    return has_ended && fits_(model);
+  }
 
-  const Case& case_;
-  std::set<End> ends_;
+  const C& case_;
+  const std::vector<Outcome>& outcomes_;
+  Fits fits_;
 };
+
+/// The calls, one after the other. Where a new id finds no room, any may have to leave.
+struct Model {
+  const Case* of = nullptr;
+  std::map<int, Log> logs = {};
+  Micros forgotten = Log::kNone;
+
+  std::vector<std::pair<Model, Micros>> Do(std::size_t, std::size_t, const Call& call) const;
+  void Kill(std::size_t) {}
+
+  /// What Peek returns for each id.
+  std::vector<Micros> Found() const;
+
+  /// After `before`, if Peek returns this then: who had to leave is known.
+  static Model AfterBefore(const Case& c, const std::vector<Micros>& found);
+};
+
+/// What processes have answered and what was found at the end.
+std::string Text(const std::vector<Outcome>& outcomes, const std::vector<std::int64_t>& found);
 
 /// Each has `kills` = 1.
 const std::vector<Case>& ModelCases();
@@ -130,12 +178,24 @@ inline int RecordField(const shared::Word* word) {
   return FieldOf(word, view.records, view.geometry.records(), view.geometry.record_words());
 }
 
-/// What has been done before is done right, unless the Access is broken from the start.
-template <class Access>
-using FirstAccess = std::conditional_t < requires {
-  Access::kFromTheStart;
+/// Processes whose calls are made by the clients that `make(number)` returns.
+template <class C, class Make>
+Scenario ScenarioOf(const C& c, Make make) {
+  Scenario scenario{.processes = {}, .kills = c.kills, .memory = c.memory};
+  for (std::size_t i = 0; i < c.processes.size(); ++i) {
+    const auto code = [make, i](const auto& calls) {
+      return [make, i, &calls] {
+        auto client = make(i);
+        Answer answer;
+        for (const auto& call : calls) answer.push_back(client.Do(call));
+        return answer;
+      };
+    };
+    scenario.processes.push_back(
+        {std::string(1, static_cast<char>('A' + i)), code(c.processes[i]), code(c.after_recovery)});
+  }
+  return scenario;
 }
-, Access, TableAccess > ;
 
 template <class Access = TableAccess>
 Exploration RunCase(const Case& c) {
@@ -144,7 +204,7 @@ Exploration RunCase(const Case& c) {
   const shared::View view = region.view();
   view.header->entries_used = c.processes.size();
   {
-    Client<FirstAccess<Access>> first(c.ids, c.max, view, 0);
+    Client<TableAccess> first(c.ids, c.max, view, 0);
     for (const Call& call : c.before) first.Do(call);
   }
   const auto peek = [&] {
@@ -155,34 +215,15 @@ Exploration RunCase(const Case& c) {
     }
     return found;
   };
-  const Orders orders(c, peek());
-  Scenario scenario;
-  scenario.kills = c.kills;
-  scenario.memory = c.memory;
+  const Model start = Model::AfterBefore(c, peek());
+  Scenario scenario =
+      ScenarioOf(c, [&](std::size_t i) { return Client<Access>(c.ids, c.max, view, i); });
   scenario.name_of = [&](const shared::Word* word) { return region.NameOf(word); };
-  for (std::size_t i = 0; i < c.processes.size(); ++i) {
-    const auto code = [&c, view, i](const Calls& calls) {
-      return [&c, &calls, view, i] {
-        if constexpr (requires { Access::Begin(); }) Access::Begin();
-        Client<Access> client(c.ids, c.max, view, i);
-        Answer answer;
-        for (const Call& call : calls) answer.push_back(client.Do(call));
-        return answer;
-      };
-    };
-    scenario.processes.push_back(
-        {std::string(1, static_cast<char>('A' + i)), code(c.processes[i]), code(c.after_recovery)});
-  }
   scenario.check = [&](const std::vector<Outcome>& outcomes) -> std::string {
     for (const std::string& wrong : Audit(view)) return wrong;
-    End end;
-    for (const Outcome& outcome : outcomes) {
-      AddAnswer(end, outcome.answer);
-      AddAnswer(end, outcome.recovered);
-    }
     const std::vector<Micros> found = peek();
-    end.insert(end.end(), found.begin(), found.end());
-    if (!orders.Contain(end)) return "no order of calls comes to this:" + Text(end);
+    const auto fits = [&](const Model& model) { return model.Found() == found; };
+    if (!Orders<Model, Case>(c, outcomes, fits).Exist(start)) return Text(outcomes, found);
     const auto known =
         std::count_if(found.begin(), found.end(), [](Micros at) { return at != -1; });
     const auto keys =

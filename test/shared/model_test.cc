@@ -36,10 +36,9 @@ INSTANTIATE_TEST_SUITE_P(, Model, ::testing::ValuesIn(ModelCases()),
 
 TEST_P(Model, HoldsInWeakMemory) {
   Case c = GetParam();
-  if (c.is_long && !ExploresAll()) {
-    Expect(c, MemoryModel::kSequential);
-    c.kills = 0;
-  }
+  Expect(c, MemoryModel::kSequential);  // finds a missing step much sooner
+  if (HasFailure()) return;
+  if (c.is_long && !ExploresAll()) c.kills = 0;
   Expect(c, MemoryModel::kWeak);
 }
 

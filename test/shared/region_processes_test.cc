@@ -208,12 +208,7 @@ TEST_P(SharedRegionOfMany, HasTheEntryAgainOfAKilledProcessWhoseCopyHasTakenAnot
 
 TEST_P(SharedRegionOfMany, KeepsWhatItHasWhenACopyFindsNoEntry) {
   Region region = Attach();
-  const File file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_start = 1;
-  lock.l_len = kEntries - 1;
-  ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
+  testing::EntriesOfOthers others(path_);
   Child child([&](const Send& send) {
     try {
       region.TakeEntryAgain();
@@ -229,10 +224,7 @@ TEST_P(SharedRegionOfMany, KeepsWhatItHasWhenACopyFindsNoEntry) {
     send(static_cast<std::int64_t>(region.entry()));
   });
   EXPECT_EQ(child.Receive(), 1);
-  lock.l_type = F_UNLCK;
-  lock.l_start = 7;
-  lock.l_len = 1;
-  ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
+  others.Free(7);
   EXPECT_EQ(child.Receive(), 7);
   EXPECT_TRUE(child.Ends());
 }
@@ -319,8 +311,7 @@ TEST_P(SharedRegionOfBoots, IsRefusedRatherThanRemovedWhenALivingProcessHasOther
   const Region region = AttachOn(one_);
   RegionOptions options = Options();
   options.system_root = other_.root();
-  const auto limits =
-      ConfigurationOf(Policy({{{60'000'000, 9}}}), {}, LogFormFor(Policy({{{60'000'000, 9}}}), 0));
+  const auto limits = testing::ConfigurationFor({{{60'000'000, 9}}});
   options.configuration = limits;
   const ino_t inode = Status().st_ino;
   ExpectError(Kind::kMismatch, {"'api'"}, [&] { Region::Attach(options); });

@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -22,6 +23,7 @@
 #include <utility>
 
 #include "shared/regions.h"
+#include "shared/tiny_region.h"
 #include "support/traces.h"
 
 namespace rollgate::shared {
@@ -58,36 +60,21 @@ TEST_P(SharedRegion, BeginsWithEachRecordInOnePlaceAndNothingElse) {
   const Region region = Attach(1000);
   const Header& header = region.header();
   EXPECT_EQ(header.max_keys, 1000u);
-  EXPECT_EQ(header.alignment.offset, 0u);
-  EXPECT_EQ(header.alignment.lead, 0u);
   EXPECT_EQ(header.record_words, kRecordWords);
   EXPECT_EQ(header.buckets, Geometry::BucketsFor(1000));
-  EXPECT_EQ(header.era, 0u);
-  EXPECT_EQ(header.forgotten, 0u);
   EXPECT_EQ(header.entries_used, 1u);
   EXPECT_EQ(region.entry(), 0u);
   const std::set<std::uint64_t> words(header.secret.begin(), header.secret.end());
   EXPECT_EQ(words.size(), header.secret.size());
-
-  const Geometry& geometry = region.view().geometry;
-  const Controls controls(geometry.records());
-  std::uint64_t record = 0;
-  for (std::uint64_t bucket = 0; bucket < geometry.buckets(); ++bucket) {
-    EXPECT_EQ(region.view().buckets[bucket].insertion, 0u);
-    for (const Word& slot : region.view().buckets[bucket].slots) {
-      EXPECT_EQ(slot, controls.Make(record++, 0, 0));
-    }
+  EXPECT_EQ(testing::Audit(region.view()), std::vector<std::string>());
+  for (const Word& word :
+       {std::cref(header.era), std::cref(header.forgotten), std::cref(header.alignment.offset),
+        std::cref(header.alignment.lead), std::cref(region.view().entries[1].keys)}) {
+    EXPECT_EQ(word, 0u);
   }
-  for (std::size_t entry = 0; entry < kEntries; ++entry) {
-    EXPECT_EQ(region.view().entries[entry].spare, controls.Make(record, 0, 0));
-    EXPECT_EQ(region.view().entries[entry].expected, controls.Make(record++, 0, 0));
-    EXPECT_EQ(region.view().entries[entry].target, 0u);
-    EXPECT_EQ(region.view().entries[entry].keys, 0u);
-  }
-  EXPECT_EQ(record, geometry.records());
-  for (std::uint64_t word = 0; word < record * kRecordWords; ++word) {
-    ASSERT_EQ(region.view().records[word], 0u);
-  }
+  const Word* const records = region.view().records;
+  const std::size_t size = region.view().geometry.records() * kRecordWords;
+  EXPECT_TRUE(std::all_of(records, records + size, [](const Word& word) { return word == 0; }));
 }
 
 TEST_P(SharedRegion, IsTheSameForAllWhoAttach) {
@@ -117,15 +104,14 @@ TEST_P(SharedRegion, MovesAndTakesItsEntryAlong) {
 
 TEST_P(SharedRegion, WithOtherOptionsIsRefusedAndBothAreNamed) {
   const Region region = Attach();
-  const auto other = ConfigurationOf(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), {},
-                                     LogFormFor(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), 0));
+  const auto other = testing::ConfigurationFor({{{1'500, 7}}, 0, false, Algorithm{3}});
   RegionOptions options = Options();
   options.configuration = other;
   options.record_words = 12;
-  ExpectError(Kind::kMismatch,
-              {"'api'", "expected " + TextOf(other), "made with " + TextOf(configuration_),
-               "interval: 1.5", "interval: 60000", Removal()},
-              [&] { Region::Attach(options); });
+  ExpectError(
+      Kind::kMismatch,
+      {"'api'", "expected " + TextOf(other), "made with " + TextOf(configuration_), Removal()},
+      [&] { Region::Attach(options); });
   options.configuration = configuration_;
   ExpectError(Kind::kFile, {path_, "records of 8 words, expected 12"},
               [&] { Region::Attach(options); });
@@ -289,20 +275,11 @@ TEST_P(SharedRegion, ThatIsRemovedStaysWithThoseWhoAreAttached) {
 
 TEST_P(SharedRegion, SaysSoWhenAllEntriesAreTaken) {
   const Region first = Attach();
-  // Somebody who has all of the others.
-  const File file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_start = 1;
-  lock.l_len = kEntries - 1;
-  ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
+  testing::EntriesOfOthers others(path_);  // all but ours
   ExpectError(Kind::kFull, {"1024 limiters"}, [&] { Attach(); });
   EXPECT_EQ(first.header().entries_used, 1u);
 
-  lock.l_type = F_UNLCK;
-  lock.l_start = kEntries - 1;
-  lock.l_len = 1;
-  ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
+  others.Free(kEntries - 1);
   const Region last = Attach();
   EXPECT_EQ(last.entry(), kEntries - 1);
   EXPECT_EQ(first.header().entries_used, kEntries);

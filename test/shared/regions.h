@@ -73,6 +73,32 @@ class RegionName {
   std::string name_;
 };
 
+/// What processes with this policy agree on.
+inline std::vector<std::uint64_t> ConfigurationFor(const PolicyOptions& options) {
+  return shared::ConfigurationOf(Policy(options), {}, shared::LogFormFor(Policy(options), 0));
+}
+
+/// Holds all entries of a region's file but the first.
+class EntriesOfOthers {
+ public:
+  explicit EntriesOfOthers(const std::string& path)
+      : file_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {
+    Set(F_WRLCK, 1, shared::kEntries - 1);
+  }
+  void Free(std::size_t entry) { Set(F_UNLCK, entry, 1); }
+
+ private:
+  void Set(short type, std::size_t start, std::size_t count) {
+    struct flock lock = {};
+    lock.l_type = type;
+    lock.l_start = static_cast<off_t>(start);
+    lock.l_len = static_cast<off_t>(count);
+    EXPECT_EQ(::fcntl(file_.descriptor(), F_OFD_SETLK, &lock), 0);
+  }
+
+  shared::File file_;
+};
+
 /// Tests of files in a memory file system, and in that of temporary files.
 class RegionTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -132,8 +158,7 @@ class RegionTest : public ::testing::TestWithParam<const char*> {
 
   std::string directory_;
   std::string path_;
-  std::vector<std::uint64_t> configuration_ = shared::ConfigurationOf(
-      Policy({{{60'000'000, 5}}}), {}, shared::LogFormFor(Policy({{{60'000'000, 5}}}), 0));
+  std::vector<std::uint64_t> configuration_ = ConfigurationFor({{{60'000'000, 5}}});
 
  private:
   std::ptrdiff_t open_files_ = 0;

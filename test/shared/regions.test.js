@@ -20,15 +20,11 @@ function refusalOf(options, make = RateLimiter) {
 
 test.each([
   [5, TypeError, 'got 5'],
-  [null, TypeError, 'got null'],
   [['a'], TypeError, 'got an array'],
-  [true, TypeError, 'got true'],
   ['', RangeError, 'got "" (string)'],
   ['a/b', RangeError, 'got "a/b" (string)'],
   ['.a', RangeError, 'got ".a" (string)'],
-  ['..', RangeError, 'got ".." (string)'],
   ['a\0', RangeError, 'got "a\\u0000" (string)'],
-  ['a\n', RangeError, 'got "a\\n" (string)'],
   ['\u00e4', RangeError, 'got "\u00e4" (string)'],
   ['x'.repeat(201), RangeError, 'got "xxx'],
 ])('the name %j is refused', (shared, Class, text) => {
@@ -53,7 +49,6 @@ test.each([
   [{ name: 'a', maxKeys: 200_000_001 }, RangeError, "'shared.maxKeys'"],
   [{ name: 'a', directory: 5 }, TypeError, "'shared.directory'"],
   [{ name: 'a', directory: 'here' }, RangeError, "'shared.directory'"],
-  [{ name: 'a', directory: '' }, RangeError, "'shared.directory'"],
   [{ name: 'a', directory: '/a\0b' }, RangeError, "'shared.directory'"],
   [{ name: 'a', directory: '/\ud800' }, RangeError, "'shared.directory'"],
 ])('shared: %j is refused', (shared, Class, text) => {
@@ -82,9 +77,7 @@ test('maxKeys stands inside or at the top, or is the same in both', () => {
 test.each([
   ['redis', 'redis://localhost', "option 'shared': conflicts with 'redis'"],
   ['kv', { get() {}, set() {} }, "option 'kv': conflicts with 'shared'"],
-  ['client', {}, "option 'shared': conflicts with 'client'"],
   ['namespace', 'n', "option 'namespace': requires 'redis' or 'kv'"],
-  ['onError', 'allow', "option 'onError': requires 'redis' or 'kv'"],
   ['commandTimeout', 5, "option 'commandTimeout': requires 'kv'"],
 ])('%s beside it is refused', (name, value, text) => {
   const error = refusalOf({ ...LIMITS, shared: 'a', [name]: value });
@@ -153,12 +146,20 @@ test('a limiter that is called one in memory has none', () => {
   expect(message).toBe("option 'shared': not allowed for a limiter in memory");
 });
 
+// On macOS and Windows, every build is one without it.
+// Kills: createSharedSlots === undefined without a refusal
 test('where the addon was built without it, construction says what it needs', () => {
   jest.isolateModules(() => {
     jest.doMock('../../lib/native/addon', () => ({ loadAddon: () => ({}) }));
     const Without = require('../../lib/limiter');
+    const ConcurrencyLimiter = require('../../lib/concurrency');
     const { unlinkShared } = require('../../lib/stores/shared/region');
-    for (const call of [() => Without({ ...LIMITS, shared: 'a' }), () => unlinkShared('a')]) {
+    const calls = [
+      () => Without({ ...LIMITS, shared: 'a' }),
+      () => new ConcurrencyLimiter({ max: 1, shared: 'a' }),
+      () => unlinkShared('a'),
+    ];
+    for (const call of calls) {
       const error = catchError(call);
       expect(error).toMatchObject({ code: 'ERR_ROLLGATE_UNSUPPORTED' });
       expect(error.message).toContain('needs Linux');
@@ -203,49 +204,20 @@ describe('a limiter attaches with the first call of any kind', () => {
   });
 });
 
-describe('a limiter with other options is refused, and both are named', () => {
-  const first = {
-    limits: [
-      { interval: 1000, maxInInterval: 5 },
-      { interval: 0.5, maxInInterval: 1 },
-    ],
-    blockFor: [10, 20],
-    maxKeys: 50,
-  };
-  const named = [
-    'limits: [{ interval: 1000, maxInInterval: 5 }, { interval: 0.5, maxInInterval: 1 }]',
-    "algorithm: 'sliding-window-log'",
-    'countBlocked: true',
-    'blockFor: [10, 20]',
-  ];
-  test.each([
-    [{ limits: [first.limits[0]] }, 'limits: [{ interval: 1000, maxInInterval: 5 }]'],
-    [{ countBlocked: false }, 'countBlocked: false'],
-    [{ clock: () => 5 }, 'clock'],
-  ])('%j', (other, text) => {
-    const shared = newName();
-    const limiter = RateLimiter({ ...first, shared });
-    limiter('a');
-    const error = catchError(() => RateLimiter({ ...first, shared, ...other })('a'));
-    expect(error).toMatchObject({ name: 'Error', code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
-    for (const part of [...named, text, shared]) expect(error.message).toContain(part);
-    expect(limiter.stats()).toMatchObject({ keys: 1, allowed: 1 });
-  });
-
-  test('but not for another maxKeys, or for the same options in other words', () => {
-    const shared = newName();
-    const clock = () => 5;
-    RateLimiter({ shared, ...first, clock })('a');
-    const same = {
-      clock,
-      interval: 77,
-      limits: first.limits.map((limit) => ({ ...limit, minDifference: 0 })),
-      blockFor: [10, 20],
-      algorithm: 'sliding-window-log',
-      countBlocked: true,
-    };
-    expect(RateLimiter({ ...same, shared, maxKeys: 9 })('a')).toBeGreaterThan(0);
-  });
+test('a limiter with other options is refused, both are named, and other words are none', () => {
+  const shared = newName();
+  const clock = () => 5;
+  const limits = [{ interval: 1000, maxInInterval: 5 }];
+  const first = { limits, blockFor: [10, 20], maxKeys: 50, clock };
+  const limiter = RateLimiter({ ...first, shared });
+  limiter('a');
+  const error = catchError(() => RateLimiter({ ...first, shared, countBlocked: false })('a'));
+  expect(error).toMatchObject({ name: 'Error', code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+  for (const part of [shared, 'countBlocked: true', 'countBlocked: false', 'blockFor: [10, 20]'])
+    expect(error.message).toContain(part);
+  expect(limiter.stats()).toMatchObject({ keys: 1, allowed: 1 });
+  const same = { interval: 77, countBlocked: true, algorithm: 'sliding-window-log', maxKeys: 9 };
+  expect(RateLimiter({ ...first, ...same, shared }).peek('a').actionsLeft).toBe(3);
 });
 
 test('nonsense in a region is an error that names it', () => {
@@ -286,15 +258,6 @@ test('where the system refuses, the error says what it said', () => {
   expect(error.message).toContain(directory);
 });
 
-test('unlinkShared tells whether there was one', () => {
-  const shared = newName();
-  expect(RateLimiter.unlinkShared(shared)).toBe(false);
-  RateLimiter({ ...SMALL, shared })('a');
-  expect(RateLimiter.unlinkShared(shared)).toBe(true);
-  expect(RateLimiter.unlinkShared({ name: shared, maxKeys: 5 })).toBe(false);
-  expect(filesOf(shared)).toEqual([]);
-});
-
 describe('an id takes as many bytes as docs/shared-memory.md says', () => {
   const window = (maxInInterval, others) => ({ interval: 60_000, maxInInterval, ...others });
   const bytesFor = (options, maxKeys) => {
@@ -308,15 +271,12 @@ describe('an id takes as many bytes as docs/shared-memory.md says', () => {
 
   test.each([
     [97, window(4)],
-    [139, window(5)],
     [139, window(8)],
     [97, window(1e6, { algorithm: 'fixed-window' })],
     [97, window(1e6, { algorithm: 'sliding-window-counter' })],
     [139, window(1e6, { algorithm: 'gcra' })],
-    [139, window(5, { algorithm: 'gcra', minDifference: 1 })],
     [139, { algorithm: 'fixed-window', limits: [{ calendar: 'month', maxInInterval: 1e6 }] }],
     [139, window(4, { blockFor: 1000 })],
-    [139, window(5, { algorithm: 'fixed-window', blockFor: 1000 })],
     [780, window(100)],
     [780, { limits: [window(5), { interval: 1000, maxInInterval: 100 }] }],
     [5565, window(1000)],

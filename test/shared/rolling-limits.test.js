@@ -70,74 +70,21 @@ test(
   patient(60_000),
 );
 
-describe('two limiters with the limits 100 and 200', () => {
-  const pair = (options) => {
-    const shared = { name: newName(), maxKeys: 10, room: 200 };
-    return [100, 200].map((maxInInterval) =>
-      RateLimiter({ shared, interval: 60_000, maxInInterval, ...options }),
-    );
-  };
-  const admitted = (limiter, most) => {
-    let n = 0;
-    for (let i = 0; i < most; i++) if (limiter('a') === 0) n += 1;
-    return n;
-  };
-
-  test.each(['sliding-window-log', 'sliding-window-counter', 'fixed-window'])(
-    'count together, each up to its own: %s',
-    (algorithm) => {
-      const [old, young] = pair({ countBlocked: false, algorithm });
-      expect(admitted(old, 60)).toBe(60);
-      expect(admitted(young, 30)).toBe(30);
-      expect(admitted(old, 60)).toBe(10);
-      expect(admitted(young, 300)).toBe(100);
-      expect(old.usage('a')).toMatchObject({ allowed: false, remaining: 0 });
-      expect(young.usage('a')).toMatchObject({ allowed: false, used: 200 });
-    },
+// Kills: a refusal under the lower limit that cuts the log to it.
+test('limiters with the limits 100 and 200 admit no more than 200 together where refusals count', () => {
+  const shared = { name: newName(), maxKeys: 10, room: 200 };
+  const [old, young] = [100, 200].map((maxInInterval) =>
+    RateLimiter({ shared, interval: 60_000, maxInInterval, countBlocked: true }),
   );
-
-  // Kills: a refusal under the lower limit that cuts the log to it.
-  test('admit no more than 200 together where refusals count', () => {
-    const [old, young] = pair({ countBlocked: true });
-    expect(admitted(young, 150)).toBe(150);
-    expect(admitted(old, 150)).toBe(0);
-    expect(admitted(young, 200)).toBe(0);
-  });
-
-  test('and named limits count together as well', () => {
-    const shared = { name: newName(), maxKeys: 10 };
-    const [old, young] = [1000, 5000].map((max) =>
-      RateLimiter({
-        shared,
-        countBlocked: false,
-        limits: [{ name: 'tokens', interval: 60_000, maxInInterval: max }],
-      }),
-    );
-    expect(old.attempt('a', { cost: 900 }).allowed).toBe(true);
-    expect(young.attempt('a', { cost: 4000 }).allowed).toBe(true);
-    expect(young.attempt('a', { cost: 101 }).allowed).toBe(false);
-    expect(old.attempt('a', { cost: 1 }).allowed).toBe(false);
-  });
+  const admitted = (limiter, most) =>
+    Array.from({ length: most }, () => limiter('a')).filter((timeLeft) => timeLeft === 0).length;
+  expect(admitted(young, 150)).toBe(150);
+  expect(admitted(old, 150)).toBe(0);
+  expect(admitted(young, 200)).toBe(0);
 });
 
 describe('what does not fit', () => {
   const LIMITS = { interval: 60_000, maxInInterval: 100 };
-  const pairError = (first, second) => {
-    const name = newName();
-    const [made, other] = [first, second].map(({ room, ...options }) =>
-      RateLimiter({ ...LIMITS, ...options, shared: { name, maxKeys: 10, room } }),
-    );
-    made('a');
-    return catchError(() => other('a'));
-  };
-
-  test('a limit above the room is an error that names room', () => {
-    expect(pairError({}, { maxInInterval: 128 })).toBe(undefined);
-    const error = pairError({}, { maxInInterval: 129 });
-    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
-    expect(error.message).toContain('room: 129');
-    expect(pairError({ room: 129 }, { maxInInterval: 256 })).toBe(undefined);
-  });
 
   test('setLimits throws it and changes nothing', () => {
     const limiter = RateLimiter({ ...LIMITS, shared: { name: newName(), maxKeys: 10 } });
@@ -157,18 +104,6 @@ describe('what does not fit', () => {
     expect(limiter.attempt('a', { cost: 900 }).allowed).toBe(true);
   });
 
-  // Kills: arrival times in the units of other limits.
-  test('with gcra, all limits and intervals do, and what was counted stays', () => {
-    const shared = { name: newName(), maxKeys: 10 };
-    const limiter = (limits) => RateLimiter({ ...LIMITS, ...limits, algorithm: 'gcra', shared });
-    const many = limiter({});
-    const few = limiter({ interval: 3_600_000, maxInInterval: 10 });
-    many.attempt('a', { cost: 4 });
-    expect(few.usage('a').limits).toMatchObject([{ used: 4, remaining: 6 }]);
-    few.attempt('a', { cost: 2 });
-    expect(many.usage('a').limits).toMatchObject([{ used: 6 }]);
-  });
-
   // Kills: a limit of a call that is cut to the room of the records.
   test('a limit of a call above the room is an error that names room, and nothing is counted', () => {
     const limiter = RateLimiter({ ...LIMITS, shared: { name: newName(), maxKeys: 10 } });
@@ -182,7 +117,6 @@ describe('what does not fit', () => {
 
   test.each([
     [0, RangeError],
-    [1.5, RangeError],
     [2 ** 20, RangeError],
     ['200', TypeError],
   ])('room: %p is an error', (room, type) => {

@@ -131,22 +131,4 @@ describe('processes that take slots of the same ids, are killed and stopped', ()
     },
     patient(600_000),
   );
-
-  test('are found to hold too much, if they do', () => {
-    expect(
-      mostHeld([
-        [1n, 1, 'a'],
-        [2n, -1, 'a'],
-        [2n, 2, 'a'],
-        [3n, 1, 'b'],
-      ]),
-    ).toBe(2);
-    expect(
-      mostHeld([
-        [2n, -1, 'a'],
-        [1n, 1, 'a'],
-        [1n, 1, 'a'],
-      ]),
-    ).toBe(2);
-  });
 });

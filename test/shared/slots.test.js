@@ -10,7 +10,6 @@ const { runProgram, serve } = require('../support/run-program');
 const { handClock } = require('../support/set-up');
 const { filesOf, newName } = require('../support/shared-regions');
 const { patient } = require('../support/tiers');
-const { randomFrom } = require('../support/traces');
 
 const { ConcurrencyLimiter } = RateLimiter;
 const ROOT = path.join(__dirname, '..', '..');
@@ -185,48 +184,6 @@ describe('two limiters of one name', () => {
     expect(one.acquire('a').allowed).toBe(true);
     expect(other.acquire('a').allowed).toBe(false);
   });
-});
-
-// Kills: a release of what has ended that takes what is held; one that is held and ends too early.
-test.each([
-  ['with little room', { room: 3 }],
-  ['with room', { room: 64 }],
-])('limiters that notice late what has ended, %s', (_, { room }) => {
-  for (let seed = 1; seed <= 30; seed++) {
-    const random = randomFrom(seed);
-    const time = handClock();
-    const shared = { name: newName(), room };
-    const MAX = 6;
-    const holders = Array.from({ length: 3 }, () => {
-      const maxAge = random.between(5, 30);
-      return { maxAge, limiter: make({ max: MAX, maxAge, clock: time.clock, shared }) };
-    });
-    /** [slot, its end]. What is released leaves the list; what has ended stays until it is released. */
-    const given = [];
-    const held = () => given.filter(([, end]) => end > time.clock());
-    const sum = (list) => list.reduce((units, [{ cost }]) => units + cost, 0);
-    for (let step = 0; step < 300; step++) {
-      time.advance(random.between(0, 3));
-      if (random.chance(60)) {
-        const { limiter, maxAge } = random.pick(holders);
-        const cost = random.between(1, 2);
-        const before = sum(held());
-        const slot = limiter.acquire('a', { cost });
-        if (slot.allowed) given.push([slot, time.clock() + maxAge]);
-        // Where there is room, each holding ends for the others when it ends.
-        const isExact = before + cost <= MAX;
-        expect({ seed, step, held: sum(held()) <= MAX }).toEqual({ seed, step, held: true });
-        if (room === 64)
-          expect({ seed, step, is: slot.allowed }).toEqual({ seed, step, is: isExact });
-      } else if (given.length > 0) {
-        const [[slot, end]] = given.splice(random.between(0, given.length - 1), 1);
-        const isHeld = end > time.clock();
-        expect({ seed, step, is: slot.release() }).toEqual({ seed, step, is: isHeld });
-      }
-    }
-    for (const [slot] of given) slot.release();
-    expect(holders[0].limiter.usage('a').used).toBe(0);
-  }
 });
 
 // Kills: timers that stay, or that keep a program up.

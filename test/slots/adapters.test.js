@@ -3,10 +3,9 @@
 
 const { once } = require('node:events');
 const express = require('express');
-const createFastify = require('fastify');
 const { ConcurrencyLimiter, concurrencyLimit } = require('../..');
-const rollgate = require('../../lib/adapters/fastify');
 const { concurrencyLimitFetch } = require('../../lib/adapters/fetch');
+const { fetchText, inTurn, useFastify } = require('../middleware/apps');
 const { errorOf, waitUntil } = require('../support/outcome');
 const { catchError } = require('../support/set-up');
 const { filesOf, hasShared, newName } = require('../support/shared-regions');
@@ -99,10 +98,9 @@ describe('concurrencyLimit', () => {
   });
 
   // Kills: a request that waited and counts as refused; a maximum that setMax does not change.
-  test('counts a request that waited as allowed, and follows setMax', async () => {
-    const limit = concurrencyLimit({ max: 1, maxWait: 30_000, ...OPTIONS });
-    const { limiter } = limit;
-    const app = await serve(limit);
+  test('counts a request that waited as allowed, and follows setMax of an existing limiter', async () => {
+    const limiter = ConcurrencyLimiter({ max: 1 });
+    const app = await serve(concurrencyLimit({ limiter, maxWait: 30_000, ...OPTIONS }));
     const asked = [app.ask(), app.ask()];
     await app.running(1);
     await waitUntil('one waits', () => limiter.stats().waiting === 1);
@@ -113,17 +111,6 @@ describe('concurrencyLimit', () => {
     app.finish();
     app.finish();
     await Promise.all(asked);
-  });
-
-  test('takes the maximum of an existing limiter', async () => {
-    const app = await serve(
-      concurrencyLimit({ limiter: ConcurrencyLimiter({ max: 1 }), ...OPTIONS }),
-    );
-    const first = app.ask();
-    await app.running(1);
-    expect((await app.ask()).status).toBe(429);
-    app.finish();
-    await first;
   });
 
   test.each([
@@ -146,8 +133,10 @@ describe('concurrencyLimit', () => {
 });
 
 describe('Fastify', () => {
+  const { newApp, rollgate, serve: serveFastify } = useFastify();
+
   test('limits a scope, and a route by its own options', async () => {
-    const app = createFastify();
+    const app = newApp();
     const waiting = [];
     await app.register(rollgate, { concurrency: { max: 2 } });
     const handler = (request) =>
@@ -155,46 +144,39 @@ describe('Fastify', () => {
     app.get('/', handler);
     app.get('/one', { config: { concurrency: { max: 1 } } }, handler);
     app.get('/free', { config: { concurrency: false } }, () => 'free');
-    const base = await app.listen({ port: 0, host: '127.0.0.1' });
-    stops.push(() => app.close());
-    const ask = async (path) => {
-      const response = await fetch(base + path);
-      return { statusCode: response.status, body: await response.text() };
-    };
+    const base = await serveFastify(app);
+    const ask = (path) => fetchText(base + path);
     const asked = [ask('/'), ask('/'), ask('/one')];
     await waitUntil('three run', () => waiting.length === 3);
     const others = await Promise.all([ask('/'), ask('/one'), ask('/free')]);
-    expect(others.map(({ statusCode }) => statusCode)).toEqual([429, 429, 200]);
+    expect(others.map(({ status }) => status)).toEqual([429, 429, 200]);
     for (const finish of waiting) finish();
-    const used = (await Promise.all(asked)).map(({ body }) => body);
+    const used = (await Promise.all(asked)).map(({ text }) => text);
     expect(used.sort()).toEqual(['1', '1', '2']);
     const again = ask('/one');
     await waitUntil('it runs', () => waiting.length === 4);
     waiting[3]();
-    expect((await again).statusCode).toBe(200);
+    expect((await again).status).toBe(200);
   });
 
   // Kills: a plugin that hides the options of an outer scope for what it does not limit itself.
   test('limits a route by its own options, whatever the plugin limits and whenever it is loaded', async () => {
-    const app = createFastify();
+    const app = newApp();
     app.register(rollgate, { windowMs: 60_000, limit: 5, statusCode: 503 });
     app.get('/slots', { config: { concurrency: { max: 0 } } }, () => 'no');
     app.register(async (scope) => {
       await scope.register(rollgate, { concurrency: { max: 1 } });
       scope.get('/rate', { config: { rateLimit: { limit: 1 } } }, () => 'once');
     });
-    const base = await app.listen({ port: 0, host: '127.0.0.1' });
-    stops.push(() => app.close());
-    const statuses = [];
-    for (const path of ['/slots', '/rate', '/rate']) {
-      statuses.push((await fetch(base + path)).status);
-    }
+    const base = await serveFastify(app);
+    const ask = async (path) => (await fetchText(base + path)).status;
+    const statuses = await inTurn(['/slots', '/rate', '/rate'], ask);
     expect(statuses).toEqual([429, 200, 503]);
   });
 
   // Kills: a route that counts with the scope; one whose own limiter conflicts with the scope's store.
   (hasShared ? test : test.skip)('counts each route by itself in shared memory', async () => {
-    const app = createFastify();
+    const app = newApp();
     const name = newName();
     const limiter = ConcurrencyLimiter({ max: 1 });
     await app.register(rollgate, { concurrency: { max: 1, maxKeys: 100, shared: name } });
@@ -207,8 +189,7 @@ describe('Fastify', () => {
     app.get('/one', { config: { concurrency: { max: 1 } } }, nested);
     app.get('/two', { config: { concurrency: { max: 2 } } }, nested);
     app.get('/own', { config: { concurrency: { limiter } } }, nested);
-    base = await app.listen({ port: 0, host: '127.0.0.1' });
-    stops.push(() => app.close());
+    base = await serveFastify(app);
     const askWithin = async (outer, inner) =>
       Number(await (await fetch(`${base}${outer}?path=${inner}`)).text());
     expect(await askWithin('/', '/')).toBe(429);
@@ -221,7 +202,7 @@ describe('Fastify', () => {
   });
 
   test.each([[null], [true], [false], [5], [{ max: 0.5 }]])('refuses %j', async (concurrency) => {
-    const app = createFastify();
+    const app = newApp();
     app.register(rollgate, { concurrency });
     expect((await errorOf(app.ready())).code).toBe('ERR_ROLLGATE_OPTION');
   });

@@ -35,25 +35,6 @@ const acquiring = {
     expect((await limiter.acquire('a')).allowed).toBe(true);
   },
 
-  async 'a slot is released once'({ make }) {
-    const limiter = make({ max: 2 });
-    const [one, other] = [await limiter.acquire('a'), await limiter.acquire('a')];
-    expect([await one.release(), await one.release()]).toEqual([true, false]);
-    expect((await limiter.usage('a')).used).toBe(1);
-    expect(await other.release()).toBe(true);
-    expect((await limiter.usage('a')).used).toBe(0);
-  },
-
-  async 'a slot may cost more than one'({ make }) {
-    const limiter = make({ max: 5 });
-    const three = await limiter.acquire('a', { cost: 3 });
-    expect([three.cost, three.used, three.remaining]).toEqual([3, 3, 2]);
-    expect((await limiter.acquire('a', { cost: 3 })).allowed).toBe(false);
-    expect((await limiter.acquire('a', { cost: 2 })).allowed).toBe(true);
-    await three.release();
-    expect((await limiter.usage('a')).used).toBe(2);
-  },
-
   async 'a call has a maximum of its own: of a plan'({ make }) {
     const limiter = make({ max: 2 });
     for (let used = 1; used <= 4; used++) {
@@ -64,17 +45,6 @@ const acquiring = {
     const refusal = { allowed: false, max: 0, used: 0, remaining: 0 };
     expect(await limiter.acquire('b', { max: 0 })).toEqual(refusal);
     expect((await limiter.acquire('b', { cost: 2, max: 1 })).allowed).toBe(false);
-  },
-
-  async 'a changed maximum applies to what comes, and what is held stays'({ make }) {
-    const limiter = make({ max: 3 });
-    const slots = [await limiter.acquire('a'), await limiter.acquire('a')];
-    limiter.setMax(1);
-    expect(await limiter.usage('a')).toEqual({ max: 1, used: 2, remaining: 0 });
-    await slots[0].release();
-    expect((await limiter.acquire('a')).allowed).toBe(false);
-    await slots[1].release();
-    expect((await limiter.acquire('a')).allowed).toBe(true);
   },
 
   async 'undefined, null and the empty string are one id, and so are 1 and "1"'({ make }) {

@@ -37,13 +37,26 @@ function addonBinding() {
   }
 }
 
-/** A copy of the package of its own, on the addon ('native') or on the module ('wasm'). For Jest. */
+const LIB = path.join(__dirname, '../../lib');
+
+/** Calls a function that loads the package anew. */
+function isolated(load) {
+  if (typeof jest !== 'undefined') return jest.isolateModules(load);
+  const isOurs = ([file]) => file.startsWith(LIB);
+  const loaded = Object.entries(require.cache).filter(isOurs);
+  for (const [file] of loaded) delete require.cache[file];
+  load();
+  for (const [file] of Object.entries(require.cache).filter(isOurs)) delete require.cache[file];
+  Object.assign(require.cache, Object.fromEntries(loaded));
+}
+
+/** A copy of the package of its own, on the addon ('native') or on the module ('wasm'). */
 function packageOn(binding) {
   const before = process.env.ROLLGATE_BINDING;
   process.env.ROLLGATE_BINDING = binding;
   try {
     let loaded;
-    jest.isolateModules(() => {
+    isolated(() => {
       loaded = require('../..');
       loaded({ interval: 1, maxInInterval: 1 }); // loads the binding
     });

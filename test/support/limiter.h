@@ -35,32 +35,34 @@ class Limiter {
   explicit Limiter(const PolicyOptions& policy, std::size_t max_keys = 1'000'000)
       : store(StoreFor(policy, max_keys)), uses_(policy.windows.size()) {}
 
-  Decision Decide(std::int64_t id, Micros now, Recording recording, std::uint64_t cost = 1) {
+  /// The windows of the decision are overwritten by the next call.
+  Decision Decide(std::int64_t id, Micros now, Recording recording, const Costs& cost = 1) {
     Decision decision;
     decision.windows = uses_;
     store->Decide(Id(id), now, cost, recording, decision);
     return decision;
   }
 
-  Decision Attempt(std::int64_t id, Micros now, std::uint64_t cost = 1) {
+  Decision Attempt(std::int64_t id, Micros now, const Costs& cost = 1) {
     return Decide(id, now, Recording::kAttempt, cost);
   }
 
-  Decision Peek(std::int64_t id, Micros now, std::uint64_t cost = 1) {
+  Decision Peek(std::int64_t id, Micros now, const Costs& cost = 1) {
     return Decide(id, now, Recording::kNothing, cost);
   }
 
   bool Allows(std::int64_t id, Micros now) { return store->Check(Id(id), now) == 0; }
 
-  /// At the time of the attempt, or at `now`.
-  bool Refund(std::int64_t id, const Decision& decision, std::uint64_t cost = 1,
-              std::optional<Micros> now = {}) {
-    const Micros at = decision.verdict.at;
-    return store->Settle(Id(id), {at, cost, decision.token}, 0, now.value_or(at));
+  bool Settle(std::int64_t id, const Decision& decision, const Costs& cost, const Costs& actual,
+              Micros now) {
+    return store->Settle(Id(id), {decision.verdict.at, cost, decision.token}, actual, now);
   }
 
-  /// For decisions of the caller's own; the limiter's methods overwrite them.
-  std::span<WindowUse> uses() { return uses_; }
+  /// At the time of the attempt, or at `now`.
+  bool Refund(std::int64_t id, const Decision& decision, const Costs& cost = 1,
+              std::optional<Micros> now = {}) {
+    return Settle(id, decision, cost, 0, now.value_or(decision.verdict.at));
+  }
 
   std::unique_ptr<Store> store;
 

@@ -39,6 +39,13 @@ async function errorOf(promise) {
   throw new Error('it did not reject');
 }
 
+/** An error with its causes, and their stacks, as one text. */
+function everythingIn(error) {
+  if (!(error instanceof Object)) return '';
+  const own = Object.getOwnPropertyNames(error).map((name) => String(error[name]));
+  return [...own, everythingIn(error.cause)].join('\n');
+}
+
 /**
  * Asks `condition` until it gives something true, and returns that. What it throws counts as no;
  * when time is over, the error names `what` and has the last thing thrown as its cause.
@@ -74,4 +81,4 @@ function expectEqual(actual, expected, context) {
   throw new Error('different, although toEqual sees no difference');
 }
 
-module.exports = { errorOf, expectEqual, outcomeOf, standsStill, waitUntil };
+module.exports = { errorOf, everythingIn, expectEqual, outcomeOf, standsStill, waitUntil };

@@ -155,6 +155,13 @@ async function scriptRuns(server) {
   return Array.from(runs, ([, calls]) => Number(calls)).reduce((sum, calls) => sum + calls, 0);
 }
 
+/** How many runs of scripts something takes that is awaited. */
+async function runsOf(server, action) {
+  const before = await scriptRuns(server);
+  await action();
+  return (await scriptRuns(server)) - before;
+}
+
 module.exports = {
   EACH_CLIENT,
   EACH_CLUSTER_CLIENT,
@@ -165,5 +172,6 @@ module.exports = {
   nativeLimiter,
   openings,
   redisAt,
+  runsOf,
   scriptRuns,
 };

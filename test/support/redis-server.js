@@ -217,6 +217,8 @@ function readiness(child) {
   });
 }
 
+const DEFAULTS = { args: [], unixSocket: false, keepsConfig: false };
+
 /**
  * Starts a server that keeps nothing on disk, on a free port of 127.0.0.1 or, with `unixSocket`, on a socket
  * in its folder alone. `password` is asked of every client; `args` are further arguments such as
@@ -226,14 +228,21 @@ function readiness(child) {
  * @param {{ args?: string[], unixSocket?: boolean, password?: string, keepsConfig?: boolean }} [options]
  * @returns {Promise<RedisServer>}
  */
-async function startRedis({ args = [], unixSocket = false, password, keepsConfig = false } = {}) {
-  const server = new RedisServer({ args, unixSocket, password, keepsConfig });
+async function startRedis(options) {
+  const server = new RedisServer({ ...DEFAULTS, ...options });
   try {
     await server.start();
   } catch (error) {
     await server.dispose();
     throw error;
   }
+  return server;
+}
+
+/** The same for the tests of a file or of a describe: it starts before them. */
+function redisForTests(options) {
+  const server = new RedisServer({ ...DEFAULTS, ...options });
+  beforeAll(() => server.start());
   return server;
 }
 
@@ -276,4 +285,4 @@ async function startRedisWithTls(...more) {
 
 globalThis.afterAll?.(() => stopRedis());
 
-module.exports = { callsOf, pemOf, startRedis, startRedisWithTls, stopRedis };
+module.exports = { callsOf, pemOf, redisForTests, startRedis, startRedisWithTls, stopRedis };

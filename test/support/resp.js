@@ -63,4 +63,21 @@ function valueReader(onValue) {
   };
 }
 
-module.exports = { ReplyError, encodeCommand, valueReader };
+/** A string as a reply; nil for null. */
+const bulk = (word) => (word === null ? '$-1\r\n' : `$${word.length}\r\n${word}\r\n`);
+
+/** A reply to CLUSTER SLOTS: each range has its first and last slot, a host or null, and a port. */
+const slotsReply = (...ranges) =>
+  `*${ranges.length}\r\n${ranges
+    .map(([first, last, host, port]) => {
+      return `*3\r\n:${first}\r\n:${last}\r\n*2\r\n${bulk(host)}:${port}\r\n`;
+    })
+    .join('')}`;
+
+/** The same if one node has all slots. */
+const allSlotsAt = (host, port) => slotsReply([0, 16_383, host, port]);
+
+/** What the script answers about one key that is allowed, in brief. */
+const ALLOWED = '*1\r\n:0\r\n';
+
+module.exports = { ALLOWED, ReplyError, allSlotsAt, bulk, encodeCommand, slotsReply, valueReader };

@@ -28,23 +28,22 @@ const windows = (...pairs) => ({
 });
 const window = (interval, maxInInterval) => windows([interval, maxInInterval]);
 
-/**
- * The numbers of one group. `detail` is 'brief' or 'full', [moment, generation] of a refund, or [us] of a block. A policy
- * may have `keep` and the numbers `around` a time, as in frame.lua.
- */
-function numbersOf(policy, operation, detail, now, cost) {
-  const { countBlocked, minDifference, blockFor, limits, keep = 0, around = [] } = policy;
-  const isRefund = operation === 'refund';
-  const more = Array.isArray(detail) ? detail : [];
-  const number = isRefund ? OPERATIONS.SETTLE : OPERATIONS[operation.toUpperCase()];
-  const time = now === '' ? undefined : now;
+/** The numbers of a policy, which may have `keep` and the numbers `around` a time, as in frame.lua. */
+function policyNumbers({ countBlocked, minDifference, blockFor, limits, keep = 0, around = [] }) {
   return [
-    ...callNumbers(number, detail === 'full', time, cost, ...more),
     ...[countBlocked ? 1 : 0, minDifference, keep, limits.length, blockFor.length],
     ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
     ...blockFor,
     ...around,
   ];
+}
+
+/** The numbers of one group. `detail` is 'brief' or 'full', [moment, generation] of a refund, or [us] of a block. */
+function numbersOf(policy, operation, detail, now, cost) {
+  const more = Array.isArray(detail) ? detail : [];
+  const number = OPERATIONS[operation === 'refund' ? 'SETTLE' : operation.toUpperCase()];
+  const time = now === '' ? undefined : now;
+  return [...callNumbers(number, detail === 'full', time, cost, ...more), ...policyNumbers(policy)];
 }
 
 /** A group without amounts, as runWords takes it. */
@@ -152,6 +151,7 @@ module.exports = {
   LOG,
   MINUTE,
   OF_FRAME,
+  policyNumbers,
   policyOf,
   scriptsOnRedis,
   START_US,

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <random>
+#include <vector>
 
 #include "core/algorithms.h"
 #include "core/policy.h"
@@ -45,6 +47,23 @@ inline PolicyOptions RandomPolicy(Random& random, bool count_blocked,
   }
   if (random.Chance(40)) options.min_difference = random.Between(1, 12);
   return options;
+}
+
+/// The cost in each window. They can pass, but for `above` in 100 of those that differ.
+inline std::vector<std::uint64_t> RandomCosts(Random& random, const PolicyOptions& policy,
+                                              int above = 0) {
+  if (!policy.weighted) {
+    const std::int64_t cost = random.Chance(65) ? 1 : random.Between(1, SmallestMax(policy));
+    return std::vector(policy.windows.size(), static_cast<std::uint64_t>(cost));
+  }
+  std::vector<std::uint64_t> costs;
+  for (const Window& window : policy.windows) {
+    const auto max = static_cast<std::int64_t>(window.max);
+    costs.push_back(static_cast<std::uint64_t>(random.Chance(25) ? 0 : random.Between(1, max)));
+  }
+  if (std::ranges::count(costs, 0u) == std::ssize(costs)) costs.back() = 1;
+  if (random.Chance(above)) costs.front() = policy.windows.front().max + 1;
+  return costs;
 }
 
 /// The next reading of a clock that stands still, walks and jumps.

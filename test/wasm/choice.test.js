@@ -56,10 +56,9 @@ async function ask(place, program, { env = {}, flags = [] } = {}) {
   return JSON.parse(stdout);
 }
 
-/** A module of WebAssembly with nothing in it, and one with a memory and a function that rollgate's has. */
-const EMPTY_MODULE = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
+/** A module of WebAssembly with a memory and a function that rollgate's has. */
 const OTHER_MODULE = Uint8Array.from([
-  ...EMPTY_MODULE,
+  ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0], // the version
   ...[1, 5, 1, 0x60, 0, 1, 0x7f], // a type: () -> i32
   ...[3, 2, 1, 0], // a function of it
   ...[5, 3, 1, 0, 1], // a memory
@@ -162,7 +161,7 @@ describe('ROLLGATE_BINDING', () => {
     expect(error.code).toBe('ERR_ROLLGATE_ADDON');
   });
 
-  test.each(['WASM', 'addon', ' wasm', '1'])('refuses %j', async (ROLLGATE_BINDING) => {
+  test.each(['WASM', ' wasm'])('refuses %j', async (ROLLGATE_BINDING) => {
     const { errors } = await ask(
       ROOT,
       'print(() => ({ errors: [1, 2].map(() => errorOf(() => RateLimiter(LIMITS))) }));',
@@ -180,11 +179,6 @@ const IN_FORCE = 'print(() => ({ error: errorOf(() => RateLimiter(LIMITS)), warn
 describe('a module that cannot be used', () => {
   const whole = fs.readFileSync(WASM_FILE);
   const cut = (bytes) => (file) => fs.writeFileSync(file, whole.subarray(0, bytes));
-  const damage = (at) => (file) => {
-    const bytes = Buffer.from(whole);
-    bytes[at] ^= 0xff;
-    fs.writeFileSync(file, bytes);
-  };
   const unreadable = (file) => {
     fs.rmSync(file);
     fs.mkdirSync(file); // for root, too
@@ -192,12 +186,8 @@ describe('a module that cannot be used', () => {
   const CHANGES = [
     ['missing', (file) => fs.rmSync(file), /there is no file .*rollgate\.wasm/],
     ['empty', cut(0), /rollgate\.wasm: .*(is empty|BufferSource argument)/],
-    ['cut in its header', cut(6), /rollgate\.wasm: .*expected/],
-    ['cut in the middle', cut(whole.length >> 1), /rollgate\.wasm: /],
     ['cut by a byte', cut(whole.length - 1), /rollgate\.wasm: /],
-    ['damaged', damage(1), /rollgate\.wasm: .*magic word/],
     ['text', (file) => fs.writeFileSync(file, 'not found'), /magic word/],
-    ['another one, empty', (file) => fs.writeFileSync(file, EMPTY_MODULE), /./],
     ['another one', (file) => fs.writeFileSync(file, OTHER_MODULE), /./],
     ['unreadable', unreadable, /EISDIR/],
   ];

@@ -1,31 +1,27 @@
-// The middleware in each framework, with real servers, and over each store outside the process.
+// The middleware in each framework, with real servers and clients.
 'use strict';
 
 require('reflect-metadata');
-const diagnostics = require('node:diagnostics_channel');
 const { EventEmitter, once } = require('node:events');
+const fs = require('node:fs');
 const http = require('node:http');
+const os = require('node:os');
+const path = require('node:path');
 const { Catch, Controller, Get, Module, Req, Res } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 const connect = require('connect');
 const express5 = require('express');
 const express4 = require('express-4');
 const fastify = require('fastify');
-const Redis = require('ioredis');
 const polka = require('polka');
 const RateLimiter = require('../..');
 const rollgate = require('../../lib/adapters/fastify');
-const { createPlainKv } = require('../support/kv-stores');
-const { hasNativeRedis } = require('../support/bindings');
 const { waitUntil } = require('../support/outcome');
-const { clientAt, redisAt } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
 const apps = require('./apps');
 
-const { FAILING, HOUR_MS, appWith, inTurn, newLogger, setUp, statusesOf, withCode } = apps;
+const { FAILING, HOUR_MS, inTurn, warningsDuring } = apps;
 const { rateLimit } = RateLimiter;
 const get = apps.fetchText;
-const MINUTE_MS = 60_000;
 const limiterOf = (maxInInterval) =>
   RateLimiter({ interval: HOUR_MS, maxInInterval, countBlocked: false });
 
@@ -44,7 +40,14 @@ function send(res, answer) {
   res.end(JSON.stringify(answer[1]));
 }
 
+/** A middleware that reads the body of a request in front of the limiter. */
+async function readBody(req, _res, next) {
+  for await (const _ of req);
+  next();
+}
+
 function addRoutes(app, middleware, routes) {
+  app.use(readBody);
   app.use(middleware);
   for (const [path, route] of Object.entries(routes)) {
     app.get(path, (req, res) => send(res, route(req)));
@@ -60,7 +63,7 @@ const onExpress = (express) => (options, routes) => {
 };
 
 function onConnect(options, routes) {
-  const app = connect().use(rateLimit(options));
+  const app = connect().use(readBody).use(rateLimit(options));
   app.use((req, res) => send(res, routes[req.url](req))); // its paths are prefixes
   app.use((error, _req, res, _next) => send(res, errorAnswer(error)));
   return http.createServer(app);
@@ -94,6 +97,7 @@ const onNest = (isConsumer) => async (options, routes) => {
   }
   Module({ controllers: [Routes] })(App);
   const app = await NestFactory.create(App, { logger: false });
+  app.use(readBody);
   if (!isConsumer) app.use(rateLimit(options));
   app.useGlobalFilters(new Filter());
   await app.init();
@@ -106,6 +110,7 @@ async function onFastify(options, routes) {
     const [status, body] = errorAnswer(error);
     reply.code(status).send(body);
   });
+  app.addHook('onRequest', ({ raw }) => readBody(raw, undefined, () => {}));
   app.register(rollgate, options);
   for (const [path, route] of Object.entries(routes)) {
     app.get(path, (request, reply) => {
@@ -118,6 +123,10 @@ async function onFastify(options, routes) {
 }
 
 const open = [];
+let folder;
+beforeAll(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-frameworks-'));
+});
 afterEach(async () => {
   for (const server of open.splice(0)) {
     server.close();
@@ -125,6 +134,16 @@ afterEach(async () => {
     await once(server, 'close');
   }
 });
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+/** The status of a request of http.request(), each on its own connection. */
+async function askWith(options, body) {
+  const request = http.request({ agent: false, ...options }).end(body);
+  const [response] = await once(request, 'response');
+  response.resume();
+  await once(response, 'end');
+  return response.statusCode;
+}
 
 describe.each([
   ['Express 4', onExpress(express4)],
@@ -136,12 +155,17 @@ describe.each([
   ['Fastify', onFastify],
 ])('%s', (_framework, create) => {
   /** The clock stands still, so that times in seconds do not depend on the machine. */
-  async function start(options, arrivals = new EventEmitter()) {
+  async function listen(place, options, arrivals = new EventEmitter()) {
     const limits = options.limiter ? {} : { windowMs: HOUR_MS, limit: 2, clock: () => 5 * HOUR_MS };
     const server = await create({ ...limits, ...options }, routesOf(arrivals));
-    open.push(server.listen(0, '127.0.0.1'));
+    open.push(server.listen(place));
     await once(server, 'listening');
-    return `http://127.0.0.1:${server.address().port}`;
+    return server.address();
+  }
+
+  async function start(...args) {
+    const { port } = await listen({ port: 0, host: '127.0.0.1' }, ...args);
+    return `http://127.0.0.1:${port}`;
   }
 
   const pick = (headers, ...names) => names.map((name) => headers.get(name));
@@ -209,169 +233,42 @@ describe.each([
     expect((await get(url)).status).toBe(200);
     expect(used()).toBe(1);
   });
-});
 
-let server;
-let client;
-let namespaces = 0;
-beforeAll(async () => {
-  server = await startRedis();
-  client = new Redis(server.url);
-});
-beforeEach(async () => {
-  namespaces += 1;
-  await server.command('FLUSHALL');
-});
-afterAll(() => client.disconnect());
+  const unixTest = process.platform === 'win32' ? test.skip : test;
 
-/** The options of each way to a store that processes share. */
-const WAYS = {
-  ...(hasNativeRedis && { 'Redis, native': () => ({ redis: server.url }) }),
-  'Redis, ioredis': () => ({ redis: client }),
-  'a key-value store': () => ({ kv: createPlainKv() }),
-};
-
-describe.each(Object.entries(WAYS))('over %s', (_name, optionsOf) => {
-  let store;
-  beforeEach(() => {
-    store = { ...optionsOf(), namespace: `middleware-${namespaces}` };
+  unixTest('requests without an address share one count, with one warning', async () => {
+    const socketPath = path.join(folder, `${fs.readdirSync(folder).length}.sock`);
+    await listen({ path: socketPath }, {});
+    let statuses;
+    const warnings = await warningsDuring(async () => {
+      statuses = await inTurn([{ socketPath }, { socketPath }, { socketPath }], (each) =>
+        askWith(each),
+      );
+    });
+    expect(statuses).toEqual([200, 200, 429]);
+    expect(warnings).toEqual(['ROLLGATE_NO_CLIENT_IP']);
   });
 
-  test('processes count together by rules in any order, each zone by itself', async () => {
-    const rules = [
-      { path: '/a', limit: 2 },
-      { path: /^\/r/i, method: ['PUT', 'GET'], limit: 2 },
-      { path: '/z', limit: 2, zone: 'shared {z}' },
-      { path: '/p', limit: 2, perPath: true },
+  test('of two X-Forwarded-For headers, the last address is the client of one proxy', async () => {
+    const { port } = await listen({ port: 0, host: '127.0.0.1' }, { limit: 1, trustProxy: 1 });
+    const chains = [
+      ['203.0.113.1', '192.0.2.1'],
+      ['203.0.113.2, 203.0.113.3', '192.0.2.1'],
+      ['203.0.113.1', '192.0.2.2'],
+      ['203.0.113.1', '203.0.113.1, 192.0.2.2'],
     ];
-    const one = setUp(rules, store);
-    const other = setUp([...rules.reverse(), { path: '/new', limit: 9 }], store);
-    for (const path of ['/a', '/r', '/z', '/p/1']) {
-      expect(await one.statuses(path)).toEqual([200]);
-      expect(await other.statuses(path, path)).toEqual([200, 429]);
-    }
-    expect(await one.statuses('/p/2')).toEqual([200]);
-    expect(await one.middleware.getKey('ada')).toMatchObject({ totalHits: 2 });
+    const statuses = await inTurn(chains, (chain) =>
+      askWith({ host: '127.0.0.1', port, headers: { 'X-Forwarded-For': chain } }),
+    );
+    expect(statuses).toEqual([200, 429, 200, 429]);
   });
 
-  test('blockEverywhere refuses on every rule of every process', async () => {
-    const block = { blockFor: MINUTE_MS, blockEverywhere: true };
-    const one = setUp([{ path: '/login', limit: 1, windowMs: 1000, ...block }], store);
-    const rules = [
-      { path: '/trap', limit: 0, blockFor: 5 * MINUTE_MS, blockEverywhere: true },
-      { path: '/x', limit: 2, windowMs: 1000, ...block },
-    ];
-    const { hand } = one;
-    const other = setUp(rules, { ...store, clock: () => hand.now });
-    expect(await one.statuses('/login', '/login')).toEqual([200, 429]);
-    hand.now += MINUTE_MS - 1;
-    expect(await other.statuses('/x')).toEqual([429]);
-    hand.now += 1;
-    expect(await other.statuses('/x', '/trap', '/x')).toEqual([200, 429, 429]);
-    await other.middleware.resetKey('ada');
-    expect(await other.statuses('/x')).toEqual([200]);
-  });
-
-  // Kills: trials that publish decisions; a report that comes after next().
-  test('a shadow rule counts for all processes, on its own channel', async () => {
-    const rules = [
-      { path: '/', limit: 1, zone: 'z', shadow: true },
-      { path: '/', limit: 5, zone: 'z' },
-    ];
-    const decided = jest.fn();
-    diagnostics.subscribe('rollgate:decision', decided);
-    const [one, other] = [setUp(rules, store), setUp(rules, store)];
-    const infos = [(await one.ask('/')).body, (await other.ask('/')).body];
-    diagnostics.unsubscribe('rollgate:decision', decided);
-    expect(infos.map(({ used, shadow }) => [used, shadow[0].allowed])).toEqual([
-      [1, true],
-      [2, false],
-    ]);
-    expect(decided).toHaveBeenCalledTimes(2);
-  });
-
-  test('a block of one zone is recorded once, for the time that is left', async () => {
-    const rule = { limit: 1, windowMs: 1000, zone: 'z', blockFor: MINUTE_MS };
-    const rules = [
-      { path: '/new', ...rule },
-      { path: '/login', ...rule, blockEverywhere: true },
-      { path: '/x', limit: 100 },
-    ];
-    const { hand, statuses } = setUp(rules, store);
-    expect(await statuses('/new', '/new', '/x')).toEqual([200, 429, 200]);
-    hand.now += MINUTE_MS - 10_000;
-    const answers = await Promise.all(Array.from({ length: 8 }, () => statuses('/login')));
-    expect(answers).toEqual(answers.map(() => [429]));
-    hand.now += 10_000 - 1;
-    expect(await statuses('/x')).toEqual([429]);
-    hand.now += 1;
-    expect(await statuses('/x', '/login')).toEqual([200, 200]);
+  test('a body that was read before changes nothing', async () => {
+    const { port } = await listen({ port: 0, host: '127.0.0.1' }, { limit: 1 });
+    const body = 'x'.repeat(100_000);
+    const headers = { 'Content-Length': body.length };
+    const ask = () => askWith({ host: '127.0.0.1', port, headers }, body);
+    const statuses = [await ask(), await ask()];
+    expect(statuses).toEqual([200, 429]);
   });
 });
-
-test('on Redis each zone has a namespace, and a long path a short key', async () => {
-  const names = ['a', 'b', 'A', 'a:paths', 'a b', 'a%20b', 'ä', 'shared {z}'];
-  const rules = names.map((zone, i) => ({ path: `/${i}`, zone, limit: 1 }));
-  const perPath = { path: '/path', zone: 'a', limit: 1, perPath: true };
-  const own = { path: '/own', limit: 1 };
-  const { statuses } = setUp([...rules, perPath, own], {
-    redis: redisAt(server.url),
-    namespace: 'n',
-  });
-  const paths = [...names.map((_zone, i) => `/${i}`), '/path', `/path/${'x'.repeat(9000)}`, '/own'];
-  expect(await statuses(...paths)).toEqual(paths.map(() => 200));
-  expect(await statuses(...paths)).toEqual(paths.map(() => 429));
-  const keys = await server.command('KEYS', '*');
-  for (const key of keys) expect(key.length).toBeLessThan(120);
-  const found = new Set(keys.map((key) => key.slice(0, key.indexOf('{'))));
-  expect(found.size).toBe(paths.length - 1);
-  expect(found).toContain('n:zone:shared%20%7Bz%7D');
-  expect([...found].filter((name) => /^n:rule:[\w-]{16}$/.test(name))).toHaveLength(1);
-});
-
-test.each([...(hasNativeRedis ? [['URLs', (url) => url]] : []), ['clients', clientAt]])(
-  'a double count is a warning in one namespace, and none on two servers: by %s',
-  async (_, at) => {
-    const { url } = await startRedis();
-    for (const [redis, expected] of [
-      [at(server.url), [[withCode('ROLLGATE_DOUBLE_COUNT')]]],
-      [at(url), []],
-    ]) {
-      const logger = newLogger();
-      const options = { namespace: `twice-${namespaces}`, logger };
-      const outer = rateLimit({ ...options, redis: at(server.url) });
-      expect(await statusesOf(appWith(outer, rateLimit({ ...options, redis })), '/')).toEqual([
-        200,
-      ]);
-      expect(logger.warn.mock.calls).toEqual(expected);
-    }
-  },
-);
-
-test.each([undefined, [{ path: '/', limit: 1, blockFor: 5, blockEverywhere: true }]])(
-  'without its server, requests fail, pass or are decided by onError; rules: %j',
-  async (rules) => {
-    const gone = await startRedis();
-    const logger = newLogger();
-    const limits = rules === undefined ? { limit: 1 } : { rules };
-    const common = { redis: redisAt(gone.url), namespace: 'gone', logger, ...limits };
-    const [failing, passing, ...deciding] = [
-      {},
-      { passOnStoreError: true },
-      ...['allow', 'block', 'memory'].map((onError) => ({ onError })),
-    ].map((options) => appWith(rateLimit({ ...common, ...options })));
-    await gone.stop();
-    const { status, body } = await apps.get(failing);
-    // A client of ioredis queues commands while it connects again.
-    const why = hasNativeRedis ? 'UNREACHABLE' : 'TIMEOUT';
-    expect([status, body.code]).toEqual([500, `ERR_ROLLGATE_REDIS_${why}`]);
-    expect(await statusesOf(passing, '/')).toEqual([200]);
-    expect(logger.error).toHaveBeenCalledTimes(1);
-    const statuses = await inTurn(deciding, (app) => statusesOf(app, '/', '/'));
-    expect(statuses).toEqual([
-      [200, 200],
-      [429, 429],
-      [200, 429],
-    ]);
-  },
-);

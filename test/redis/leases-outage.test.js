@@ -1,0 +1,249 @@
+// Leases while Redis does not answer, answers late, or loses answers.
+'use strict';
+
+const { setImmediate: turn, setTimeout: pause } = require('node:timers/promises');
+const RateLimiter = require('../..');
+const { gatedClient } = require('../support/gated-client');
+const { waitUntil } = require('../support/outcome');
+const { redisAt } = require('../support/redis-clients');
+const { redisForTests } = require('../support/redis-server');
+const { handClock } = require('../support/set-up');
+const { patient } = require('../support/tiers');
+
+const LEASE = 100;
+const SECOND = 1000;
+const server = redisForTests();
+let namespaces = 0;
+
+const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
+const opened = [];
+afterEach(async () => {
+  for (const { limiter, plain, gated } of opened.splice(0)) {
+    gated.mend();
+    await Promise.all([limiter.close(), plain.close()]);
+    gated.close();
+  }
+});
+
+/** A limiter with a lease of 'a' over a client that can be held up, and one without leases. */
+async function gatedLimiter({ commandTimeout = patient(600), maxQueue, ...options } = {}) {
+  namespaces += 1;
+  const gated = await gatedClient(server.url);
+  const { clock, advance } = handClock();
+  const common = {
+    interval: SECOND,
+    maxInInterval: 1000,
+    countBlocked: false,
+    namespace: `leases-${namespaces}`,
+    clock,
+    ...options,
+  };
+  const redis = { client: gated.client, commandTimeout, maxQueue };
+  const limiter = new RateLimiter({ ...common, lease: LEASE, redis });
+  const plain = new RateLimiter({ ...common, redis: redisAt(server.url) });
+  const made = { limiter, plain, gated, advance };
+  opened.push(made);
+  for (let i = 0; i < 60; i++) {
+    await limiter('a');
+    advance(4);
+  }
+  advance(LEASE);
+  await limiter('a');
+  return made;
+}
+
+const codeOf = (promise) => promise.then(Object, ({ code }) => code);
+/** What is sent arrives, but no answer comes back. */
+const loseAnswers = (gated) => {
+  gated.gate = (args, send) => {
+    send(args).catch(() => {});
+    return new Promise(() => {});
+  };
+};
+
+test('an open lease decides until it ends', async () => {
+  const { limiter, gated, advance } = await gatedLimiter();
+  gated.cut();
+  expect(await limiter('a')).toBe(0);
+  advance((LEASE * 7) / 8 - 1);
+  expect(await limiter('a')).toBe(0);
+  advance(1);
+  await expect(limiter('a')).rejects.toMatchObject({
+    code: expect.stringMatching(/^ERR_ROLLGATE/),
+  });
+});
+
+test('the end of a lease is followed by onError', async () => {
+  const { limiter, gated, advance } = await gatedLimiter({ onError: 'allow' });
+  gated.cut();
+  advance(LEASE);
+  expect(await limiter('a')).toBe(0);
+  expect(limiter.stats().fallbacks).toBe(1);
+});
+
+test('a lease whose grant was lost is given back by the next request, its uses are forgotten', async () => {
+  const { limiter, plain, gated, advance } = await gatedLimiter();
+  loseAnswers(gated);
+  advance(LEASE);
+  expect(await codeOf(limiter('a'))).toBe(TIMEOUT);
+  expect(limiter.stats().leases).toBe(0);
+  const lost = (await plain.usage('a')).used;
+  expect(lost).toBeGreaterThan(62); // permits of the lease that nobody has
+  gated.mend();
+  await limiter('a');
+  await limiter.close();
+  expect((await plain.usage('a')).used).toBe(63);
+});
+
+test('leases that are over when they come are of no use, and no harm', async () => {
+  const gated = await gatedClient(server.url);
+  const redis = { client: gated.client, commandTimeout: patient(2000) };
+  const options = { interval: SECOND, maxInInterval: 100_000, countBlocked: false, lease: 50 };
+  const limiter = new RateLimiter({ ...options, redis });
+  gated.gate = async (args, send) => {
+    await pause(60);
+    return send(args);
+  };
+  const calls = [];
+  for (let i = 0; i < 500; i++) {
+    calls.push(limiter('a'));
+    if (i % 5 === 0) await pause(5);
+  }
+  expect(await Promise.all(calls)).toEqual(Array(500).fill(0));
+  await limiter.close();
+  gated.close();
+});
+
+test('a call that waits for a request has a deadline of its own', async () => {
+  const { limiter, gated, advance } = await gatedLimiter();
+  loseAnswers(gated);
+  advance(LEASE);
+  const calls = [limiter('a')];
+  await turn();
+  calls.push(limiter('a'), limiter('a'));
+  expect(await Promise.all(calls.map(codeOf))).toEqual([TIMEOUT, TIMEOUT, TIMEOUT]);
+  gated.mend();
+  expect(await limiter('a')).toBe(0);
+});
+
+test('slow answers end leases only until an answer is fast again, and hold up nobody', async () => {
+  const { limiter, gated, advance } = await gatedLimiter({ commandTimeout: patient(1000) });
+  const held = [];
+  gated.gate = async (args, send) => {
+    const reply = await send(args);
+    await new Promise((resolve) => held.push(resolve));
+    return reply;
+  };
+  const answer = async (slowly) => {
+    await waitUntil('it is held', () => held.length > 0);
+    advance(slowly);
+    held.shift()();
+  };
+  advance(LEASE);
+  const calls = [limiter('a')];
+  await answer(LEASE * 0.6);
+  await calls[0];
+  advance(LEASE);
+  calls.push(limiter('a'));
+  await turn();
+  calls.push(limiter('a'));
+  await answer(LEASE * 0.6);
+  const { sent } = gated;
+  for (let i = 0; i < 8; i++) {
+    calls.push(limiter('a'));
+    await turn();
+  }
+  expect(gated.sent - sent).toBeGreaterThan(4); // they do not wait for each other
+  // There is always one more that waits.
+  for (let i = 0; i < 40 && limiter.stats().leases === 0; i++) {
+    calls.push(limiter('a'));
+    await answer(0);
+    await turn();
+    advance(1);
+  }
+  expect(limiter.stats().leases).toBe(1);
+  gated.mend();
+  for (const release of held.splice(0)) release();
+  expect(await Promise.all(calls)).toEqual(calls.map(() => 0));
+});
+
+// Kills: leases that are never asked for, or always, while answers are slow.
+test('while answers are slow, a lease is asked for in one of four round trips', async () => {
+  const { limiter, gated, advance } = await gatedLimiter({ maxInInterval: 1000 });
+  gated.gate = async (args, send) => {
+    const reply = await send(args);
+    advance(LEASE * 0.6);
+    return reply;
+  };
+  const asked = [];
+  for (let i = 0; i < 20; i++) {
+    advance(LEASE * 0.4);
+    const { leased } = limiter.stats();
+    expect((await limiter.attempt('a', { cost: 5 })).allowed).toBe(true);
+    asked.push(limiter.stats().leased > leased);
+  }
+  const times = asked.filter(Boolean).length;
+  expect(times).toBeGreaterThanOrEqual(4);
+  expect(times).toBeLessThanOrEqual(10);
+});
+
+test('of a burst, what a lease will hardly be large enough for goes to Redis at once', async () => {
+  const { limiter, gated } = await gatedLimiter({
+    commandTimeout: patient(2000),
+    maxInInterval: 100_000,
+  });
+  const { sent } = gated;
+  const burst = Array.from({ length: 640 }, () => limiter('a'));
+  expect(await Promise.all(burst)).toEqual(burst.map(() => 0));
+  expect(gated.sent - sent).toBeLessThan(16); // with up to 64 calls each
+});
+
+test('what comes while `clearAll` is under way is forgotten when it ends', async () => {
+  const { limiter, gated, plain, advance } = await gatedLimiter({ maxInInterval: 100 });
+  let release;
+  gated.gate = async (args, send) => {
+    if (String(args[0]).toLowerCase() === 'unlink') {
+      await new Promise((resolve) => {
+        release = resolve;
+      });
+    }
+    return send(args);
+  };
+  const cleared = limiter.clearAll();
+  await waitUntil('it is held', () => release !== undefined);
+  let decision;
+  do {
+    decision = await limiter.attempt('a');
+    advance(0.1);
+  } while (decision.allowed);
+  expect(decision.timeLeft).toBeGreaterThan(0);
+  release();
+  await cleared;
+  expect(await limiter('a')).toBe(0);
+  await limiter.close();
+  expect((await plain.usage('a')).used).toBe(1);
+});
+
+test('no more calls than maxQueue wait', async () => {
+  const { limiter, gated, advance } = await gatedLimiter({ maxQueue: 4 });
+  loseAnswers(gated);
+  advance(LEASE);
+  const codes = [];
+  const calls = Array.from({ length: 6 }, async () => codes.push(await codeOf(limiter('a'))));
+  await turn();
+  expect(codes).toEqual(Array(2).fill('ERR_ROLLGATE_REDIS_QUEUE_FULL'));
+  await Promise.all(calls);
+  expect(codes).toContain(TIMEOUT);
+});
+
+test('`close` fails what waits', async () => {
+  const { limiter, gated, advance } = await gatedLimiter();
+  loseAnswers(gated);
+  advance(LEASE);
+  const calls = [limiter('a')];
+  await turn();
+  calls.push(limiter('a'));
+  const closed = limiter.close();
+  expect(await Promise.all(calls.map(codeOf))).toEqual(Array(2).fill('ERR_ROLLGATE_CLOSED'));
+  await closed;
+});
