@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 /** A limiter with a lease of 'a' over a client that can be held up, and one without leases. */
-async function gatedLimiter({ commandTimeout = patient(600), maxQueue, ...options } = {}) {
+async function gatedLimiter({ commandTimeout = patient(300), maxQueue, ...options } = {}) {
   namespaces += 1;
   const gated = await gatedClient(server.url);
   const { clock, advance } = handClock();
@@ -115,7 +115,7 @@ test('leases that are over when they come are of no use, and no harm', async () 
 });
 
 test('a call that waits for a request has a deadline of its own', async () => {
-  const { limiter, gated, advance } = await gatedLimiter();
+  const { limiter, gated, advance } = await gatedLimiter({ commandTimeout: patient(600) });
   loseAnswers(gated);
   advance(LEASE);
   const calls = [limiter('a')];
