@@ -14,7 +14,10 @@ async function askSentinel(sentinel, options) {
   const { sentinelUsername: username, sentinelPassword: password, name } = options;
   const address = addressName(sentinel);
   const route = { ...sentinel, username, password };
-  const client = new NativeClient(options, () => findRoute(route), address);
+  // To ask is a part of connecting: an attempt that was given up must not keep the process alive.
+  const commandTimeout = Math.min(options.commandTimeout, options.connectTimeout);
+  const own = { ...options, commandTimeout };
+  const client = new NativeClient(own, () => findRoute(route), address);
   try {
     const reply = await client.command(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name], {});
     if (reply === null) throw new Error('it knows no such master');
