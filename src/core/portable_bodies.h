@@ -192,20 +192,17 @@ class LogBody {
     const bool is_empty = state.header.moment == kLongAgo || !fits;
     const std::size_t width = state.header.width;
     const bool is_sound = Bounded(state.header.moment) == state.header.moment &&
-                          (width == 4 || width == 8) && state.body.size() % width == 0;
+                          (width == 4 || width == 8) && state.body.size() % width == 0 &&
+                          state.body.size() / width < kLongestLog;
     if (!is_empty && !is_sound) return std::nullopt;
-    const std::size_t older = is_empty ? 0 : state.body.size() / width;
-    const std::uint32_t capacity = CapacityFor(older + 1);
-    // Only of the longest logs.
-    const std::size_t cut = older - std::min<std::size_t>(older, capacity - 1);
-    const auto room = static_cast<std::uint32_t>(older - cut);
+    const auto room = static_cast<std::uint32_t>(is_empty ? 0 : state.body.size() / width);
     ring_.resize(room * sizeof(Stamp));
     LogHead head;
-    head.displaced = !is_empty && (state.displaced() || cut > 0);
+    head.displaced = !is_empty && state.displaced();
     head.newest = is_empty ? 0 : state.header.moment;
     head.size = is_empty ? 0 : 1;
     std::uint64_t last_age = std::uint64_t{kLongest} * 2;
-    for (std::size_t i = cut; i < older; ++i) {
+    for (std::size_t i = 0; i < room; ++i) {
       const std::uint64_t age = AgeOf(&state.body[i * width], width, head.newest);
       if (age > last_age) return std::nullopt;
       last_age = age;
@@ -215,7 +212,7 @@ class LogBody {
       StoreAs(&ring_[(head.size - 1) * sizeof(Stamp)], stamp);
       ++head.size;
     }
-    assert(head.size <= room + 1 && head.size <= capacity);
+    assert(head.size <= room + 1);
     if (head.size > rules_.policy().log_capacity()) {
       head = WithoutUnneeded<Stamp>(head, ring_.data(), room, rules_.retention());
     }
