@@ -7,6 +7,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { compareWith } from './lib/against.mjs';
+import { main } from './lib/commands.mjs';
 
 const require = createRequire(import.meta.url);
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -77,44 +78,34 @@ const ARGUMENTS = {
   allowPositionals: true,
 };
 
-function readArguments() {
-  try {
-    return parseArgs(ARGUMENTS);
-  } catch ({ message }) {
-    console.error(`${message}\n\n${HELP}`);
-    process.exit(2);
+/** Why these arguments are wrong; undefined if they are not. */
+function refusalOf({ against, limit, 'time-budget': minutes, ...flags }, names) {
+  const needless = ['quick', 'draw'].find((name) => flags[name]) ?? (minutes && 'time-budget');
+  if (against !== undefined) return needless && `--${needless} has no effect with --against.`;
+  if (limit !== undefined) return '--limit belongs to --against=REVISION.';
+  const unknown = names.find((name) => !NAMES.includes(name));
+  if (unknown) return `There is no benchmark '${unknown}'. There are: ${NAMES.join(', ')}.`;
+  if (minutes !== undefined && !(Number(minutes) > 0)) {
+    return `--time-budget takes minutes, such as 20, not '${minutes}'.`;
   }
 }
 
-const { values: options, positionals } = readArguments();
-/** Given beside --against, which has no use for them. */
-const needless = ['quick', 'draw', 'time-budget'].find((name) => options[name]);
-const minutes = options['time-budget'] === undefined ? undefined : Number(options['time-budget']);
-const unknown = positionals.find((name) => !NAMES.includes(name));
-if (options.help) {
-  console.log(HELP);
-} else if (options.against !== undefined && needless) {
-  console.error(`--${needless} has no effect with --against.`);
-  process.exitCode = 2;
-} else if (options.against !== undefined) {
-  process.exitCode = await compareWith(options.against, {
-    limit: options.limit,
-    words: positionals,
-  });
-} else if (options.limit !== undefined) {
-  console.error('--limit belongs to --against=REVISION.');
-  process.exitCode = 2;
-} else if (unknown) {
-  console.error(`There is no benchmark '${unknown}'. There are: ${NAMES.join(', ')}.`);
-  process.exitCode = 2;
-} else if (minutes !== undefined && !(minutes > 0 && minutes < 1440)) {
-  console.error(`--time-budget takes minutes, such as 20, not '${options['time-budget']}'.`);
-  process.exitCode = 2;
-} else if (options.draw) {
-  process.exitCode = redraw(options);
-} else {
-  const names = positionals.length > 0 ? positionals : NAMES;
-  process.exitCode = await run(names, { ...options, minutes });
+/** Gives the exit code. */
+async function bench() {
+  const { values: options, positionals } = parseArgs(ARGUMENTS);
+  const { against, limit, 'time-budget': minutes } = options;
+  if (options.help) {
+    console.log(HELP);
+    return 0;
+  }
+  const refusal = refusalOf(options, positionals);
+  if (refusal) {
+    console.error(refusal);
+    return 2;
+  }
+  if (against !== undefined) return compareWith(against, { limit, words: positionals });
+  if (options.draw) return redraw(options);
+  return run(positionals.length > 0 ? positionals : NAMES, { quick: options.quick, minutes });
 }
 
 /** A quick run only shows that everything works; its figures are not written to the documentation. */
@@ -141,7 +132,7 @@ async function run(names, { quick, minutes }) {
     return !reason;
   });
   const start = performance.now();
-  const deadline = start + (minutes === undefined ? budgetOf(toRun) : minutes * MINUTE);
+  const deadline = start + (minutes ? minutes * MINUTE : budgetOf(toRun));
   let failed = 0;
   for (const [i, name] of toRun.entries()) {
     const benchmark = moduleOf(name);
@@ -221,3 +212,7 @@ function environment() {
     },
   };
 }
+
+await main('bench', async () => {
+  process.exitCode = await bench();
+});

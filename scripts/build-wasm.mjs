@@ -2,11 +2,11 @@
 //   lib/native/wasm/rollgate.wasm   the module
 //   lib/native/wasm/embedded.js     the same as text, for hosts that read no files
 // The same compiler makes the same bytes from the same sources.
-import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { newestChange, onPath, root } from './build.mjs';
+import { endOf, forEach, main } from './lib/commands.mjs';
 import { filesBelow } from './lib/files.mjs';
 
 /** The versions of clang that can build it, the preferred ones first: named as in Debian's packages. */
@@ -91,23 +91,9 @@ const FEATURES = [
   'nontrapping-float-to-int',
 ].map((name) => `--enable-${name}`);
 
-function run(command, args) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
-    child.once('error', reject);
-    child.once('close', (code) =>
-      code === 0 ? resolve() : reject(new Error(`${command} ended with ${code}`)),
-    );
-  });
-}
-
-/** `work` on each item, two at a time. */
-async function inPairs(items, work) {
-  const rest = [...items];
-  const worker = async () => {
-    for (let item = rest.shift(); item !== undefined; item = rest.shift()) await work(item);
-  };
-  await Promise.all([worker(), worker()]);
+async function run(command, args) {
+  const end = await endOf(command, args, { cwd: root });
+  if (end !== 0) throw new Error(`${command} ended with ${end}`);
 }
 
 async function build() {
@@ -122,7 +108,7 @@ async function build() {
   mkdirSync(tree, { recursive: true });
   const sources = LAYERS.flatMap((layer) => filesBelow(layer, /\.cc$/));
   const objectOf = (source) => join('build/wasm', `${source.replaceAll('/', '-')}.o`);
-  await inPairs(sources, (source) =>
+  await forEach(sources, 2, (source) =>
     run(`clang++-${version}`, [
       ...compilerFlags(version, source),
       ...['-c', source, '-o', objectOf(source)],
@@ -140,10 +126,5 @@ async function build() {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  try {
-    if (!wasmIsCurrent()) await build();
-  } catch (error) {
-    console.error(`build-wasm: ${error.message}`);
-    process.exitCode = 1;
-  }
+  await main('build-wasm', () => wasmIsCurrent() || build());
 }

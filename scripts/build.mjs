@@ -1,6 +1,5 @@
 // Builds the native parts with CMake; ships in the package, so it imports only Node's own modules.
-//   node scripts/build.mjs [--tests] [--bench] [--no-addon] [--debug] [--jobs=N]
-//                          [--sanitize=address,undefined|thread]
+//   node scripts/build.mjs [--tests] [--debug]
 import { spawnSync } from 'node:child_process';
 import {
   accessSync,
@@ -31,25 +30,24 @@ const parts = {
   fuzz: { option: 'ROLLGATE_FUZZ', target: 'fuzzers', folders: ['test'] },
 };
 
-/** The variants of a build; `prebuild` is the folder for node-gyp-build. */
+/** The variants of a build, with what they have in place of the usual. */
 const variants = {
-  release: { buildType: 'Release', sanitize: '', prebuild: root },
-  debug: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/debug') },
-  asan: { buildType: 'Debug', sanitize: 'address,undefined', prebuild: join(root, 'build/asan') },
-  tsan: { buildType: 'Debug', sanitize: 'thread', prebuild: join(root, 'build/tsan') },
-  fuzz: { buildType: 'Debug', sanitize: 'address,undefined', compiler: 'clang++' },
-  coverage: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/coverage') },
-  arm64: { buildType: 'Release', sanitize: '', prebuild: join(root, 'build/arm64') },
-  windows: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/windows') },
-  'macos-arm64': { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/macos-arm64') },
-  'macos-x86_64': { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/macos-x86_64') },
+  release: { buildType: 'Release' },
+  debug: {},
+  asan: { sanitize: 'address,undefined' },
+  tsan: { sanitize: 'thread' },
+  fuzz: { sanitize: 'address,undefined', compiler: 'clang++' },
+  coverage: { coverage: 'ON' },
+  arm64: { buildType: 'Release' },
+  windows: {},
 };
 
 /** The folder of CMake's own files of a variant: executables and ctest's list are in it. */
 export const treeOf = (variant) => join(root, 'build/cmake', variant);
 
 /** The value of ROLLGATE_PREBUILD for the addon of this variant. */
-export const prebuildOf = (variant) => variants[variant].prebuild;
+export const prebuildOf = (variant) =>
+  variant === 'release' ? root : join(root, 'build', variant);
 
 /** The full path of the first of these commands that is on PATH. */
 export function onPath(...names) {
@@ -179,17 +177,17 @@ function configure(tree, args, output) {
  * target: builds only this one, also if the parts are current; does not make them current.
  */
 export function build(wanted, options = {}) {
-  const { variant = 'release', jobs, output = 'inherit', settings = [], target } = options;
+  const { variant = 'release', output = 'inherit', settings = [], target } = options;
   const stale = wanted.filter((part) => !isCurrent(part, variant));
   if (stale.length === 0 && !target) return;
   const started = new Date();
   const tree = treeOf(variant);
-  const { buildType, sanitize, compiler } = variants[variant];
+  const { buildType = 'Debug', sanitize = '', coverage = 'OFF', compiler } = variants[variant];
   // A part stays on once it was built: without tests, ctest's list would be empty.
   const args = [
     `-DCMAKE_BUILD_TYPE=${buildType}`,
     `-DROLLGATE_SANITIZE=${sanitize}`,
-    `-DROLLGATE_COVERAGE=${variant === 'coverage' ? 'ON' : 'OFF'}`,
+    `-DROLLGATE_COVERAGE=${coverage}`,
     ...(compiler ? [`-DCMAKE_CXX_COMPILER=${onPath(compiler)}`] : []),
     ...stale.map((part) => `-D${parts[part].option}=ON`),
   ];
@@ -199,7 +197,7 @@ export function build(wanted, options = {}) {
   }
   configure(tree, [...args, ...settings], output);
   const targets = target ? [target] : stale.map((part) => parts[part].target);
-  const parallel = String(jobs ?? os.availableParallelism?.() ?? os.cpus().length);
+  const parallel = String(os.availableParallelism?.() ?? os.cpus().length);
   run(
     'cmake',
     ['--build', tree, '--config', buildType, '--parallel', parallel, '--target', ...targets],
@@ -213,25 +211,9 @@ export function build(wanted, options = {}) {
 }
 
 function main() {
-  const { values } = parseArgs({
-    options: {
-      tests: { type: 'boolean' },
-      bench: { type: 'boolean' },
-      'no-addon': { type: 'boolean' },
-      sanitize: { type: 'string', default: '' },
-      debug: { type: 'boolean' },
-      jobs: { type: 'string' },
-    },
-  });
-  const plain = values.debug ? 'debug' : 'release';
-  const variant = { '': plain, 'address,undefined': 'asan', thread: 'tsan' }[values.sanitize];
-  if (!variant) {
-    throw new Error(`--sanitize takes address,undefined or thread, not ${values.sanitize}`);
-  }
-  const wanted = ['addon', 'tests', 'bench'].filter((part) =>
-    part === 'addon' ? !values['no-addon'] : values[part],
-  );
-  build(wanted, { variant, jobs: values.jobs });
+  const options = { tests: { type: 'boolean' }, debug: { type: 'boolean' } };
+  const { tests, debug } = parseArgs({ options }).values;
+  build(tests ? ['addon', 'tests'] : ['addon'], { variant: debug ? 'debug' : 'release' });
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

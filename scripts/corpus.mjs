@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './build.mjs';
-import { npmFolder } from './lib/npm-folder.mjs';
+import { npmFolder } from './caches.mjs';
 
 process.env.ROLLGATE_TESTS = 'all'; // all stores
 const require = createRequire(import.meta.url);

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { root } from './build.mjs';
-import { npmFolder } from './lib/npm-folder.mjs';
+import { npmFolder } from './caches.mjs';
+import { main } from './lib/commands.mjs';
 import { isPublished, sidebar, sitePages } from './lib/site-pages.mjs';
 import { siteTexts } from './lib/site-texts.mjs';
 
@@ -56,7 +57,7 @@ function configuration(base, pages) {
   };
 }
 
-async function main() {
+await main('docs', async () => {
   const { values } = parseArgs({ options: { base: { type: 'string', default: '/' } } });
   for (const folder of [source, site]) rmSync(folder, { recursive: true, force: true });
   const pages = sitePages(root);
@@ -77,11 +78,4 @@ export default { ...${config}, markdown: { anchor: { slugify: anchorOf } } };\n`
   await build(source, { outDir: site });
   for (const { path, text } of siteTexts(root, pages, base)) write(site, path, text);
   console.log(`docs: the site is in ${site}`);
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`docs: ${error.message}`);
-  process.exitCode = 1;
-}
+});

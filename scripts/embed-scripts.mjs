@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { root } from './build.mjs';
 
-export const { ALGORITHMS } = createRequire(import.meta.url)('../lib/options/algorithms');
+const { ALGORITHMS } = createRequire(import.meta.url)('../lib/options/algorithms');
 
 const target = join(root, 'lib/stores/redis/scripts.js');
 const command = 'node scripts/embed-scripts.mjs';
@@ -36,7 +36,7 @@ export function assembledScript(name) {
 }
 
 /** The same code without comments, indentation and empty lines. */
-export function stripLua(source) {
+function stripLua(source) {
   if (/\[=*\[|\\$/m.test(source)) {
     throw new Error('long brackets and strings over several lines are not supported in scripts');
   }

@@ -1,14 +1,13 @@
 // Checks format, JavaScript, Lua, layers, headers, merges, workflows and changed C++: npm run lint [-- --tidy];
 // npm run format repairs the format. --tidy runs clang-tidy on all C++, which takes minutes.
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, root, treeOf } from './build.mjs';
 import { assembledScript, embedScripts, SCRIPTS, scriptsAreCurrent } from './embed-scripts.mjs';
-import { changedFiles } from './lib/changed-files.mjs';
+import { endOf, forEach } from './lib/commands.mjs';
 import { filesBelow } from './lib/files.mjs';
 import { workflowFindings } from './lib/workflow-lint.mjs';
 
@@ -17,16 +16,8 @@ const { values } = parseArgs({ options: { fix: { type: 'boolean' }, tidy: { type
 function run(command, args, { input } = {}) {
   const stdio = [input === undefined ? 'inherit' : 'pipe', 'inherit', 'inherit'];
   const { error, status } = spawnSync(command, args, { cwd: root, stdio, input });
-  if (error) complainOf(command)(error);
+  if (error) throw error;
   return status === 0;
-}
-
-/** For a command that could not be run: prints the reason; the exit code is 1. */
-function complainOf(command) {
-  return ({ message }) => {
-    console.error(`${command}: ${message}; node scripts/setup.mjs --for=lint installs it`);
-    return [1];
-  };
 }
 
 function clangFormat() {
@@ -60,14 +51,6 @@ function scripts() {
   return scriptsAreCurrent();
 }
 
-function layers() {
-  return run(process.execPath, ['scripts/check-layers.mjs']);
-}
-
-function headers() {
-  return run(process.execPath, ['scripts/check-headers.mjs']);
-}
-
 /** Finds markers of merge conflicts in files that no other tool reads. */
 function merges() {
   const markers = ['grep', '-nE', '^(<{7}|>{7}) '];
@@ -87,16 +70,28 @@ async function workflows() {
 const sourcesToTidy = () =>
   filesBelow('src', /\.cc$/).filter((file) => !file.startsWith('src/wasm/'));
 
+/** The files below src that were changed or added since the branch left main; on main itself, by its last commit. */
+function changedFiles() {
+  const git = (...args) => {
+    const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+    return status === 0 ? stdout.split('\n').filter(Boolean) : [];
+  };
+  const [head] = git('rev-parse', 'HEAD');
+  const forks = ['origin/main', 'main'].flatMap((name) => git('merge-base', 'HEAD', name));
+  const base = forks.find((fork) => fork !== head) ?? git('rev-parse', 'HEAD~1')[0] ?? 'HEAD';
+  const added = git('ls-files', '--others', '--exclude-standard', '--', 'src');
+  return [...git('diff', '--name-only', base, '--', 'src'), ...added];
+}
+
 /** The sources for clang-tidy: the changed ones, and for a changed header one that includes it. */
 function changedSources() {
   const sources = sourcesToTidy();
-  const texts = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
-  const changed = changedFiles('src').flatMap((file) => {
-    if (texts.has(file)) return file;
+  const changed = changedFiles().map((file) => {
+    if (!file.endsWith('.h')) return sources.find((source) => source === file);
     const include = `#include "${file.slice('src/'.length)}"`;
-    return sources.find((source) => texts.get(source).includes(include)) ?? [];
+    return sources.find((source) => readFileSync(join(root, source), 'utf8').includes(include));
   });
-  return [...new Set(changed)];
+  return [...new Set(changed)].filter(Boolean);
 }
 
 async function clangTidy() {
@@ -112,15 +107,11 @@ async function clangTidy() {
     '--extra-arg=-Wno-ignored-optimization-argument',
   ];
   let passed = true;
-  const next = async () => {
-    for (let file = files.pop(); file !== undefined; file = files.pop()) {
-      const stdio = ['ignore', 'inherit', 'ignore']; // findings; how many more were not shown
-      const child = spawn('clang-tidy', [...flags, file], { cwd: root, stdio });
-      const [code] = await once(child, 'close').catch(complainOf('clang-tidy'));
-      passed &&= code === 0;
-    }
-  };
-  await Promise.all(os.cpus().map(next));
+  const stdio = ['ignore', 'inherit', 'ignore']; // findings; how many more were not shown
+  await forEach(files, os.cpus().length, async (file) => {
+    const end = await endOf('clang-tidy', [...flags, file], { cwd: root, stdio });
+    passed &&= end === 0;
+  });
   return passed;
 }
 
@@ -129,19 +120,23 @@ const checks = {
   biome,
   luacheck,
   scripts,
-  layers,
-  headers,
+  layers: () => run(process.execPath, ['scripts/check-layers.mjs']),
+  headers: () => run(process.execPath, ['scripts/check-headers.mjs']),
   merges,
   workflows,
   'clang-tidy': clangTidy,
 };
 const failed = [];
 for (const [name, check] of Object.entries(checks)) {
-  if (!(await check())) failed.push(name);
+  try {
+    if (!(await check())) failed.push(name);
+  } catch ({ message }) {
+    console.error(
+      `${name}: ${message}; node scripts/setup.mjs --for=lint installs what is missing`,
+    );
+    failed.push(name);
+  }
 }
-console.log(
-  failed.length
-    ? `lint: ${failed.join(', ')} failed`
-    : `lint: ${Object.keys(checks).join(', ')} passed`,
-);
+const [names, verdict] = failed.length ? [failed, 'failed'] : [Object.keys(checks), 'passed'];
+console.log(`lint: ${names.join(', ')} ${verdict}`);
 process.exitCode = failed.length ? 1 : 0;

@@ -1,12 +1,11 @@
 // Explores the Spin models of test/models: npm run models [-- --small] [--only=leases-broken,slots-one]
 // --small leaves out what takes gigabytes. build/models/<run>/steps.txt has the steps of a violation.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { RUNS } from '../test/models/runs.mjs';
 import { root } from './build.mjs';
+import { endOf, forEach, main } from './lib/commands.mjs';
 
 /** The factor for bounds in real time. */
 const PATIENCE = Number(process.env.ROLLGATE_PATIENCE || 1);
@@ -25,21 +24,15 @@ const OPTIONS = [
   '-DVECTORSZ=2048',
 ];
 
-/** Runs a program with its output in a file; gives its exit code, or the signal that ended it. */
+/** Runs a program in a folder with its output in a file; gives its exit code, or the signal that ended it. */
 async function run(command, args, { cwd, file, seconds = 60 * PATIENCE }) {
   const output = openSync(join(cwd, file), 'w');
-  try {
-    const stdio = ['ignore', output, output];
-    const child = spawn(command, args, { cwd, stdio });
-    const timer = setTimeout(() => child.kill('SIGKILL'), seconds * 1000);
-    const [code, signal] = await once(child, 'close').finally(() => clearTimeout(timer));
-    return code ?? signal;
-  } finally {
-    closeSync(output);
-  }
+  const stdio = ['ignore', output, output];
+  const bound = { timeout: seconds * 1000, killSignal: 'SIGKILL' };
+  return endOf(command, args, { cwd, stdio, ...bound }).finally(() => closeSync(output));
 }
 
-async function must(command, args, { cwd, file }) {
+async function mustRun(command, args, { cwd, file }) {
   const end = await run(command, args, { cwd, file });
   if (end !== 0) throw new Error(`${command} ended with ${end}: see ${join(cwd, file)}`);
 }
@@ -73,10 +66,10 @@ async function explore([name, { model, settings, isBroken, megabytes }], most) {
   mkdirSync(cwd, { recursive: true });
   const source = join(root, 'test/models', `${model}.pml`);
   const definitions = Object.entries(settings).map(([key, value]) => `-D${key}=${value}`);
-  await must('spin', ['-a', ...definitions, source], { cwd, file: 'spin.txt' });
+  await mustRun('spin', ['-a', ...definitions, source], { cwd, file: 'spin.txt' });
   const options = [most.optimisation, ...OPTIONS, `-DMEMLIM=${megabytes ?? most.megabytes}`];
   if (isBroken) options.push('-DBFS');
-  await must('gcc', [...options, '-o', 'explore', 'pan.c'], { cwd, file: 'gcc.txt' });
+  await mustRun('gcc', [...options, '-o', 'explore', 'pan.c'], { cwd, file: 'gcc.txt' });
 
   const limits = [`-m${LONGEST_PATH}`, `-w${TABLE}`];
   await run('./explore', limits, { cwd, file: 'result.txt', seconds: most.seconds });
@@ -86,20 +79,6 @@ async function explore([name, { model, settings, isBroken, megabytes }], most) {
     await run('spin', replay, { cwd, file: 'steps.txt' });
   }
   return { name, verdict: judge(figures, isBroken), ...figures };
-}
-
-async function exploreAll(runs, most) {
-  const waiting = [...runs];
-  const results = [];
-  const next = async () => {
-    for (let one = waiting.shift(); one; one = waiting.shift()) {
-      const result = await explore(one, most);
-      results.push(result);
-      console.log(lineOf(result));
-    }
-  };
-  await Promise.all(Array.from({ length: most.atOnce }, next));
-  return results;
 }
 
 const HEADINGS = {
@@ -118,20 +97,27 @@ function lineOf({ name, verdict, ...figures }) {
   return `${name.padEnd(28)}${numbers}  ${verdict}`;
 }
 
-const { values } = parseArgs({
-  options: { small: { type: 'boolean' }, only: { type: 'string', default: '' } },
-});
-const wanted = values.only.split(',');
-const chosen = RUNS.filter(([name]) => wanted.some((text) => name.startsWith(text)));
-if (!wanted.every((text) => RUNS.some(([name]) => name.startsWith(text)))) {
-  console.error(`models: --only takes the beginnings of ${RUNS.map(([name]) => name).join(', ')}`);
-  process.exit(2);
-}
 const isSmall = ([, { megabytes }]) => megabytes === undefined;
-const large = values.small ? [] : chosen.filter((one) => !isSmall(one));
-console.log(lineOf(HEADINGS));
-const results = await exploreAll(chosen.filter(isSmall), SMALL);
-results.push(...(await exploreAll(large, LARGE)));
-const failed = results.filter(({ verdict }) => verdict.startsWith('FAILED'));
-for (const { name } of failed) console.log(`FAILED: ${name}: see build/models/${name}`);
-process.exitCode = failed.length > 0 || results.length === 0 ? 1 : 0;
+
+await main('models', async () => {
+  const options = { small: { type: 'boolean' }, only: { type: 'string', default: '' } };
+  const { small, only } = parseArgs({ options }).values;
+  const wanted = only.split(',');
+  const all = small ? RUNS.filter(isSmall) : RUNS;
+  const runs = all.filter(([name]) => wanted.some((text) => name.startsWith(text)));
+  if (!wanted.every((text) => runs.some(([name]) => name.startsWith(text)))) {
+    throw new Error(`--only takes the beginnings of ${all.map(([name]) => name).join(', ')}`);
+  }
+  console.log(lineOf(HEADINGS));
+  const exploreAll = (some, how) =>
+    forEach(some, how.atOnce, async (one) => {
+      const result = await explore(one, how);
+      console.log(lineOf(result));
+      if (result.verdict.startsWith('FAILED')) process.exitCode = 1;
+    });
+  await exploreAll(runs.filter(isSmall), SMALL);
+  await exploreAll(
+    runs.filter((one) => !isSmall(one)),
+    LARGE,
+  );
+});

@@ -1,27 +1,18 @@
-// Applies each mutation of test/mutants.txt to a copy of the project, runs the tests that should fail,
+// Applies each mutation of test/mutants.txt to a copy of the project, runs the tests that should fail until one does,
 // and prints the mutations that survive:
-//   npm run mutants [-- --only=gcra] [--from=20]
-import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+//   npm run mutants [-- --jobs=2] [--only=gcra] [--from=20]
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './build.mjs';
+import { forEach, main, must } from './lib/commands.mjs';
+import { runGroup } from './lib/process-group.mjs';
+import { linkPackages } from './lib/revision.mjs';
 
-/** Kept between runs, so that only what a mutation changes is compiled. */
-const copy = join(root, 'build/mutants');
 const COPIED = ['src', 'lib', 'test', 'cmake', 'scripts', 'examples', 'bench', 'docs'];
 const COPIED_FILES = ['package.json', 'CMakeLists.txt', 'jest.config.js', 'README.md'];
-/** For compiling and testing. */
+/** For one command. A mutation that makes tests wait for ever is found. */
 const TIMEOUT_MS = 600_000;
-const CODES = { 0: 'SURVIVED', 1: 'killed' };
 
 /** A line is: file ## old code ==> new code ## test files that fail then. */
 function parse(line, index) {
@@ -38,7 +29,9 @@ function readMutations() {
   return lines.map(parse);
 }
 
-function makeCopy() {
+/** The copy of a job. It is kept between runs, so that only what a mutation changes is compiled. */
+function makeCopy(job) {
+  const copy = join(root, 'build', job === 0 ? 'mutants' : `mutants-${job + 1}`);
   mkdirSync(copy, { recursive: true });
   // A file that an earlier run has restored is newer than what was built of its mutation.
   const filter = (from, to) =>
@@ -46,59 +39,81 @@ function makeCopy() {
   for (const name of [...COPIED, ...COPIED_FILES]) {
     cpSync(join(root, name), join(copy, name), { recursive: true, filter });
   }
-  const modules = join(copy, 'node_modules');
-  if (!existsSync(modules)) symlinkSync(join(root, 'node_modules'), modules);
+  linkPackages(copy);
+  return copy;
 }
 
-/** The exit code of the tests; a timeout counts as a failure, so the mutation is found. */
-function runTests(files) {
-  const { pid, status, signal } = spawnSync(process.execPath, ['scripts/test.mjs', ...files], {
-    cwd: copy,
-    stdio: ['ignore', 'ignore', 'inherit'],
-    detached: true, // with all that it starts
-    timeout: TIMEOUT_MS,
-  });
-  if (signal) process.kill(-pid, 'SIGKILL');
-  return signal ? 1 : status;
+const BUILD = ['scripts/build.mjs', '--debug'];
+
+/** The commands that test these files in this order. */
+function commandsFor(files) {
+  const ofJest = files.filter((file) => !file.endsWith('.cc'));
+  const jest = ['node_modules/jest/bin/jest.js', '--bail', '--runTestsByPath', ...ofJest];
+  return [
+    ...files.filter((file) => file.endsWith('.cc')).map((file) => ['scripts/test.mjs', file]),
+    ...(ofJest.length > 0 ? [BUILD, jest] : []),
+  ];
 }
 
-/** The exit code of the tests with this mutation. */
-function tryMutation({ file, before, after, tests }) {
-  const path = join(copy, file);
+/** Runs the tests in a copy until one fails. */
+async function outcomeOf(files, { cwd, env }) {
+  const ofJest = { ROLLGATE_PREBUILD: join(cwd, 'build/debug'), ROLLGATE_TESTS: 'all' };
+  for (const command of commandsFor(files)) {
+    const options = { cwd, env: command.includes('--bail') ? { ...env, ...ofJest } : env };
+    const run = [process.execPath, ...command];
+    const { code, isLate, text } = await runGroup(run, { ...options, timeoutMs: TIMEOUT_MS });
+    if (code === 0) continue;
+    if (command !== BUILD && (isLate || code === 1)) return 'killed';
+    return `NOT RUN: ${command.join(' ')} ended with ${code}\n${text.slice(-2000)}`;
+  }
+  return 'SURVIVED';
+}
+
+/** The outcome of the tests with this mutation. */
+async function tryMutation({ file, before, after, tests }, { cwd, env }) {
+  const missing = tests.find((test) => !existsSync(join(root, test))); // Jest would fail, too
+  if (missing) return `NOT RUN: there is no file ${missing}`;
+  const path = join(cwd, file);
   const source = readFileSync(path, 'utf8');
   const parts = source.split(before);
-  if (parts.length !== 2)
-    throw new Error(`"${before}" occurs ${parts.length - 1} times in ${file}`);
-  writeFileSync(path, parts.join(after));
+  if (parts.length !== 2) return `NOT RUN: "${before}" occurs ${parts.length - 1} times in ${file}`;
+  const write = (text) => {
+    writeFileSync(path, text);
+    if (file.endsWith('.lua')) must(process.execPath, ['scripts/embed-scripts.mjs'], { cwd });
+  };
   try {
-    if (file.endsWith('.lua'))
-      spawnSync(process.execPath, ['scripts/embed-scripts.mjs'], { cwd: copy });
-    return runTests(tests);
+    write(parts.join(after));
+    return await outcomeOf(tests, { cwd, env });
   } finally {
-    writeFileSync(path, source);
-    if (file.endsWith('.lua'))
-      spawnSync(process.execPath, ['scripts/embed-scripts.mjs'], { cwd: copy });
+    write(source);
   }
 }
 
-const { values } = parseArgs({
-  options: { only: { type: 'string' }, from: { type: 'string', default: '1' } },
+await main('mutants', async () => {
+  const { only, ...values } = parseArgs({
+    options: {
+      jobs: { type: 'string', default: '1' },
+      only: { type: 'string', default: '' },
+      from: { type: 'string', default: '1' },
+    },
+  }).values;
+  const [jobs, from] = [Number(values.jobs), Number(values.from)];
+  if (!(jobs >= 1 && from >= 1)) throw new Error('--jobs and --from take numbers from 1 on');
+  const wanted = readMutations().filter(
+    ({ line, number }) => number >= from && line.includes(only),
+  );
+  if (wanted.length === 0) throw new Error('no mutation is chosen');
+  const { ROLLGATE_PATIENCE = values.jobs } = process.env; // the machine is busy
+  // Some faults are rare under random schedules.
+  const env = { ROLLGATE_SCHEDULES: '192', ...process.env, ROLLGATE_PATIENCE };
+  const copies = Array.from({ length: jobs }, (_, job) => makeCopy(job));
+  const survivors = [];
+  await forEach(wanted, jobs, async (mutation, job) => {
+    const outcome = await tryMutation(mutation, { cwd: copies[job], env });
+    console.log(`${mutation.number} ${outcome}  ${mutation.line}`);
+    if (outcome !== 'killed') survivors.push(mutation);
+  });
+  console.log(`\nMutations: ${wanted.length - survivors.length} killed, ${survivors.length} not`);
+  for (const { number, line } of survivors) console.log(`${number} ${line}`);
+  if (survivors.length > 0) process.exitCode = 1;
 });
-const wanted = readMutations().filter(
-  ({ line, number }) => number >= Number(values.from) && line.includes(values.only ?? ''),
-);
-if (wanted.length === 0) throw new Error('no mutation is chosen');
-makeCopy();
-const survivors = [];
-for (const mutation of wanted) {
-  let outcome;
-  try {
-    outcome = CODES[tryMutation(mutation)] ?? 'NOT RUN';
-  } catch (error) {
-    outcome = `NOT RUN: ${error.message}`;
-  }
-  console.log(`${mutation.number} ${outcome}  ${mutation.line}`);
-  if (outcome !== 'killed') survivors.push(mutation);
-}
-console.log(`Mutations: ${wanted.length - survivors.length} killed, ${survivors.length} not`);
-process.exitCode = survivors.length > 0 ? 1 : 0;

@@ -8,6 +8,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { addonOf, build, root, treeOf } from './build.mjs';
+import { main, must } from './lib/commands.mjs';
 import { buildArm64, toolPrefix } from './lib/cross/arm64.mjs';
 import { findingsIn, needsOf } from './lib/portability.mjs';
 
@@ -37,8 +38,7 @@ function crossBuild(arch) {
     throw new Error(`--arch takes ${process.arch}, or arm64 on Linux, not ${arch}`);
   }
   const setup = [join(root, 'scripts/setup.mjs'), '--for=prebuild-arm64'];
-  const { status } = spawnSync(process.execPath, setup, { stdio: 'inherit' });
-  if (status !== 0) throw new Error('the cross compiler is missing (see above)');
+  must(process.execPath, setup, { stdio: 'inherit' });
   buildArm64(['addon']);
   return addonOf('arm64');
 }
@@ -46,8 +46,7 @@ function crossBuild(arch) {
 function strip(file, tool) {
   if (process.platform === 'win32') return;
   const args = process.platform === 'darwin' ? ['-x', file] : ['--strip-unneeded', file];
-  const { error, status, stderr } = spawnSync(tool, args, { encoding: 'utf8' });
-  if (error || status !== 0) throw new Error(`strip: ${error?.message ?? stderr}`);
+  must(tool, args);
 }
 
 function make(folder, { arch, unchecked }) {
@@ -82,9 +81,4 @@ const { values } = parseArgs({
     arch: { type: 'string', default: process.arch },
   },
 });
-try {
-  make(resolve(values.into), values);
-} catch (error) {
-  console.error(`prebuild: ${error.message}`);
-  process.exitCode = 1;
-}
+await main('prebuild', () => make(resolve(values.into), values));

@@ -6,67 +6,50 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, isCurrent, makeStale, nativeRedisOf, onPath, root } from './build.mjs';
 import { CLANG_VERSIONS, installedClang, wasmIsCurrent } from './build-wasm.mjs';
+import { main } from './lib/commands.mjs';
 import { WINE } from './lib/cross/windows.mjs';
-import { buildTools, header, nativeTools } from './lib/native-tools.mjs';
-import { npm } from './lib/npm-folder.mjs';
+import { buildTools, everywhere, header, nativeTools } from './lib/native-tools.mjs';
+import { npm } from './lib/npm.mjs';
 import { run, step } from './lib/step.mjs';
 import { installSystemPackages } from './lib/system-packages.mjs';
 
 const DEVELOPMENT_NODE = 20;
 
-const chromium = () =>
-  process.env.CHROME_PATH
-    ? existsSync(process.env.CHROME_PATH)
-    : onPath('chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser');
-
 // System packages in addition to lib/native-tools.mjs. found() must be cheap: it runs before every
 // start. Debian starts a `service` at once and at every boot, unless that is prevented.
+
+/** A tool that is a program on PATH, with its package by package manager. */
+const program = (name, packages, more) => ({
+  what: `${name} (on PATH)`,
+  ...packages,
+  found: () => onPath(name),
+  ...more,
+});
+
 const gtest = {
   what: 'GoogleTest',
   apt: 'libgtest-dev',
-  apk: 'gtest-dev',
-  dnf: 'gtest-devel',
-  brew: 'googletest',
   found: header('gtest/gtest.h'),
   cmakeFetches: true,
 };
 const benchmark = {
   what: 'Google Benchmark',
   apt: 'libbenchmark-dev',
-  apk: 'benchmark-dev',
-  dnf: 'google-benchmark-devel',
-  brew: 'google-benchmark',
   found: header('benchmark/benchmark.h'),
   cmakeFetches: true,
 };
 const browser = {
   what: 'Chromium or Chrome (on PATH, or its path in CHROME_PATH)',
-  apt: 'chromium',
-  apk: 'chromium',
-  dnf: 'chromium',
-  found: chromium,
+  ...everywhere('chromium'),
+  found: () =>
+    process.env.CHROME_PATH
+      ? existsSync(process.env.CHROME_PATH)
+      : onPath('chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser'),
 };
-const clangFormat = {
-  what: 'clang-format',
-  apt: 'clang-format',
-  apk: 'clang-extra-tools',
-  dnf: 'clang-tools-extra',
-  found: () => onPath('clang-format'),
-};
-const clangTidy = {
-  what: 'clang-tidy',
-  apt: 'clang-tidy',
-  apk: 'clang-extra-tools',
-  dnf: 'clang-tools-extra',
-  found: () => onPath('clang-tidy'),
-};
-const clang = {
-  what: 'clang',
-  apt: 'clang',
-  apk: 'clang',
-  dnf: 'clang',
-  found: () => onPath('clang++'),
-};
+const clangTools = { apk: 'clang-extra-tools', dnf: 'clang-tools-extra' };
+const clangFormat = program('clang-format', { apt: 'clang-format', ...clangTools });
+const clangTidy = program('clang-tidy', { apt: 'clang-tidy', ...clangTools });
+const clang = program('clang++', everywhere('clang'));
 const fuzzer = {
   what: "clang's libFuzzer",
   /** Named after the version of clang that the system has. */
@@ -77,53 +60,24 @@ const fuzzer = {
   found: () => {
     const { stdout } = spawnSync('clang++', ['-print-runtime-dir'], { encoding: 'utf8' });
     const folder = stdout?.trim();
-    return (
-      folder &&
-      existsSync(folder) &&
-      readdirSync(folder).some((name) => name.startsWith('libclang_rt.fuzzer'))
-    );
+    const names = folder && existsSync(folder) ? readdirSync(folder) : [];
+    return names.some((name) => name.startsWith('libclang_rt.fuzzer'));
   },
 };
-const crossCompiler = {
-  what: 'a cross compiler for arm64 (aarch64-linux-gnu-g++)',
-  apt: 'crossbuild-essential-arm64',
-  found: () => onPath('aarch64-linux-gnu-g++'),
-};
-const qemu = {
-  what: 'QEMU for programs of arm64 (qemu-aarch64-static)',
-  apt: 'qemu-user-static',
-  found: () => onPath('qemu-aarch64-static'),
-};
-const mingw = {
-  what: 'a cross compiler for Windows (x86_64-w64-mingw32-g++-posix)',
-  apt: 'g++-mingw-w64-x86-64-posix',
-  found: () => onPath('x86_64-w64-mingw32-g++-posix'),
-};
+const crossCompiler = program('aarch64-linux-gnu-g++', { apt: 'crossbuild-essential-arm64' });
+const qemu = program('qemu-aarch64-static', { apt: 'qemu-user-static' });
+const mingw = program('x86_64-w64-mingw32-g++-posix', { apt: 'g++-mingw-w64-x86-64-posix' });
 const wine = { what: 'Wine (wine64)', apt: 'wine64', found: () => existsSync(WINE) };
-const lld = {
-  what: "LLVM's linker and tools (lld, llvm-nm)",
-  apt: ['lld', 'llvm'],
-  found: () => onPath('ld.lld') && onPath('llvm-nm'),
-};
 const gtestSources = {
   what: 'the sources of GoogleTest',
   apt: 'googletest',
   found: () => existsSync('/usr/src/googletest'),
 };
-const spin = {
-  what: 'Spin, the model checker (spin on PATH)',
-  apt: 'spin',
-  brew: 'spin',
-  found: () => onPath('spin'),
-};
+const spin = program('spin', { apt: 'spin', brew: 'spin' });
 /** Spin writes C and calls this preprocessor, whatever the compiler of the addon is. */
-const gcc = { what: 'gcc', apt: ['gcc', 'libc6-dev'], found: () => onPath('gcc') };
-const luacheck = { what: 'luacheck', apt: 'lua-check', found: () => onPath('luacheck') };
-const debootstrap = {
-  what: 'debootstrap',
-  apt: 'debootstrap',
-  found: () => onPath('debootstrap'),
-};
+const gcc = program('gcc', { apt: ['gcc', 'libc6-dev'] });
+const luacheck = program('luacheck', { apt: 'lua-check' });
+const debootstrap = program('debootstrap', { apt: 'debootstrap' });
 /** On other systems, the tests of the module are left out. */
 const wasmTools = {
   what: "clang's library for WebAssembly, wasi-libc and binaryen",
@@ -140,52 +94,28 @@ const wasmTools = {
   found: () => installedClang() !== undefined,
   without: 'the WebAssembly module is neither built nor tested',
 };
-const redis = {
-  what: 'Redis (redis-server on PATH)',
-  apt: 'redis-server',
-  apk: 'redis',
-  dnf: 'redis',
-  brew: 'redis',
-  service: 'redis-server',
-  found: () => onPath('redis-server'),
-};
-const openssl = {
-  what: 'openssl (on PATH)',
-  apt: 'openssl',
-  apk: 'openssl',
-  dnf: 'openssl',
-  brew: 'openssl',
-  found: () => onPath('openssl'),
-};
+const redisNames = { apt: 'redis-server', apk: 'redis', dnf: 'redis', brew: 'redis' };
+const redis = program('redis-server', redisNames, { service: 'redis-server' });
+const openssl = program('openssl', { ...everywhere('openssl'), brew: 'openssl' });
 
+const base = [...nativeTools, wasmTools];
+const testTools = [...base, gtest, redis, openssl];
 const modelTools = [spin, gcc];
+const module = ['addon', 'wasm'];
 
+/** By purpose: the system packages, and the parts that are built. */
 const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   build: { system: nativeTools, parts: ['addon'] },
-  prebuilds: { system: [...nativeTools, wasmTools], parts: ['addon', 'wasm'] },
-  test: {
-    system: [...nativeTools, gtest, redis, openssl, wasmTools],
-    parts: ['addon', 'tests', 'wasm'],
-    variant: 'debug',
-  },
-  // These build what they need.
-  files: { system: [...nativeTools, gtest, redis, openssl, wasmTools], parts: ['wasm'] },
-  all: {
-    system: [
-      ...[...nativeTools, gtest, browser, redis, openssl, clang, fuzzer, wasmTools],
-      ...modelTools,
-    ],
-    parts: ['addon', 'wasm'], // each suite builds its own tests
-  },
+  prebuilds: { system: base, parts: module },
+  test: { system: testTools, parts: ['addon', 'tests', 'wasm'], variant: 'debug' },
+  files: { system: testTools, parts: ['wasm'] }, // these build what else they need
+  all: { system: [...testTools, browser, clang, fuzzer, ...modelTools], parts: module },
   systems: { system: [debootstrap], parts: [] },
-  soak: { system: [...nativeTools, redis, wasmTools], parts: ['addon', 'wasm'] },
-  corpus: { system: [...nativeTools, redis, wasmTools], parts: ['addon', 'wasm'] },
-  hosts: { system: [...nativeTools, browser, wasmTools], parts: ['addon', 'wasm'] },
-  bench: {
-    system: [...nativeTools, benchmark, redis, wasmTools],
-    parts: ['addon', 'bench', 'wasm'],
-  },
+  soak: { system: [...base, redis], parts: module },
+  corpus: { system: [...base, redis], parts: module },
+  hosts: { system: [...base, browser], parts: module },
+  bench: { system: [...base, benchmark, redis], parts: [...module, 'bench'] },
   wasm: { system: [{ ...wasmTools, without: undefined }], parts: [] },
   lint: { system: [...nativeTools, clang, clangFormat, clangTidy, luacheck], parts: [] },
   'prebuild-arm64': { system: [...nativeTools, crossCompiler], parts: [] },
@@ -194,7 +124,6 @@ const purposes = {
     parts: [],
   },
   'cross-windows': { system: [...buildTools, mingw, wine, gtestSources], parts: [] },
-  'cross-macos': { system: [...buildTools, clang, lld, gtestSources], parts: [] },
   docs: { system: [], parts: [] },
   fuzz: { system: [clang, fuzzer, ...buildTools], parts: [] },
   models: { system: modelTools, parts: [] },
@@ -267,23 +196,20 @@ function buildNative({ parts, variant = 'release' }) {
   }
 }
 
-const { values } = parseArgs({ options: { for: { type: 'string', default: 'start' } } });
-const purpose = purposes[values.for];
-try {
-  if (!purpose)
-    throw new Error(`--for takes ${Object.keys(purposes).join(', ')}, not ${values.for}`);
-  if (values.for !== 'start' && Number.parseInt(process.versions.node, 10) < DEVELOPMENT_NODE) {
+await main('setup', () => {
+  const options = { for: { type: 'string', default: 'start' } };
+  const name = parseArgs({ options }).values.for;
+  const purpose = purposes[name];
+  if (!purpose) throw new Error(`--for takes ${Object.keys(purposes).join(', ')}, not ${name}`);
+  if (name !== 'start' && Number.parseInt(process.versions.node, 10) < DEVELOPMENT_NODE) {
     const needs = `development needs Node.js ${DEVELOPMENT_NODE} or newer`;
     throw new Error(`${needs}, this is ${process.version} (npm start runs with 18)`);
   }
   installSystemPackages(purpose.system);
-  installNpmPackages(npmFoldersFor(values.for));
+  installNpmPackages(npmFoldersFor(name));
   buildNative(purpose);
   if (purpose.parts.includes('wasm') && installedClang() !== undefined && !wasmIsCurrent()) {
-    const program = join(root, 'scripts/build-wasm.mjs');
-    step('building the WebAssembly module', 'wasm', (log) => run(process.execPath, [program], log));
+    const args = [join(root, 'scripts/build-wasm.mjs')];
+    step('building the WebAssembly module', 'wasm', (log) => run(process.execPath, args, log));
   }
-} catch (error) {
-  console.error(`setup: ${error.message}`);
-  process.exitCode = 1;
-}
+});

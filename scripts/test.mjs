@@ -12,18 +12,18 @@ import { scriptsAreCurrent } from './embed-scripts.mjs';
 /** Without optimisation and with assertions; test:all runs Jest on the addon of the package. */
 const DEVELOPMENT = 'debug';
 /** C++ suites that take more than a few seconds; sanitized builds do not contain the models. */
-const SLOW_CTEST = '^shared[.](.*/)?((Broken)?(Held)?Model|SharedRace|SharedSlow)';
+const SLOW_CTEST = '^shared[.](.*/)?((Held)?Model|SharedRace|SharedSlow)';
 /** Run by the suite `races`, on optimised code. */
 const RACES = '^shared[.]SharedRace';
 const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
 /** These suites must run alone. */
 const SERIAL_JEST = '[.]serial[.]test[.]js$';
-/** Suites that are not built with the sanitizers, or that measure. */
-const NOT_SANITIZED = '/test/(package|bench|examples|soak|wasm)/';
+/** Suites that are not built with the sanitizers, that measure, or whose subject is JavaScript alone. */
+const NOT_SANITIZED = '/test/(package|bench|examples|soak|wasm|middleware|corpus)/';
 /** Run by the suite `jest-wasm`. */
 const WASM_JEST = '/test/wasm/';
 /** What runs on the module besides, in all suites and in the fast ones. */
-const JEST_ON_WASM = ['lib', 'conformance', 'kv', 'middleware', 'slots'];
+const JEST_ON_WASM = ['lib', 'conformance', 'kv', 'slots'];
 const FAST_JEST_ON_WASM = ['conformance/traces'];
 /** The factors for bounds in real time: in general, and with a sanitized addon. */
 const PATIENCE = Number(process.env.ROLLGATE_PATIENCE || 1);

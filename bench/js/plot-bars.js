@@ -1,7 +1,7 @@
 // Bars in panels beside and below one another: a row for each subject, a whisker for its spread, its figure in digits.
 'use strict';
 
-const { round, text } = require('../../scripts/lib/svg');
+const { round, text } = require('./svg');
 const { WIDTH, frame, path, short, whisker } = require('./plot');
 const { linearScale } = require('./plot-scale');
 const { number } = require('./report');

@@ -1,7 +1,7 @@
 // Lines over two logarithmic axes: a mark and a whisker at each point, each line named at its end.
 'use strict';
 
-const { at, round, text } = require('../../scripts/lib/svg');
+const { at, round, text } = require('./svg');
 const { WIDTH, frame, path, whisker } = require('./plot');
 const { logScale } = require('./plot-scale');
 

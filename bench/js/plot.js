@@ -1,7 +1,7 @@
 // What all plots share: the frame with a ground of its own, for light and dark pages, colours, whiskers.
 'use strict';
 
-const { at, escapeXml, round, text } = require('../../scripts/lib/svg');
+const { at, escapeXml, round, text } = require('./svg');
 
 const WIDTH = 860;
 

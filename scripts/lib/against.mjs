@@ -1,7 +1,8 @@
 // Compares this tree with another revision, cell by cell, and prints the ratios of their least times.
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { build, root } from '../build.mjs';
 import { builtRevision, commitOf } from './revision.mjs';
 
@@ -41,21 +42,10 @@ export async function compareWith(revision, { limit: limitGiven, words }) {
   return failures.length > 0 ? 1 : 0;
 }
 
-function run(folder, { name }) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--no-warnings', PROGRAM, folder, name], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk) => {
-      output += chunk;
-    });
-    child.on('error', reject);
-    child.on('close', (code) => {
-      if (code === 0) resolve(JSON.parse(output));
-      else reject(new Error(`the cell ${name} of ${folder} ended with ${code}`));
-    });
-  });
+async function run(folder, { name }) {
+  const args = ['--no-warnings', PROGRAM, folder, name];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  return JSON.parse(stdout);
 }
 
 function tableOf(rows, commit) {

@@ -7,48 +7,22 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root as project } from '../build.mjs';
-import { cacheFolder, npm } from './npm-folder.mjs';
+import { cacheOf, kept, removeInterrupted } from '../caches.mjs';
+import { must } from './commands.mjs';
+import { mirror } from './debian-packages.mjs';
+import { npm } from './npm.mjs';
 
 /** The plain user of each system. */
-export const USER = { name: 'tester', uid: 1000, home: '/home/tester' };
+const USER = { name: 'tester', uid: 1000, home: '/home/tester' };
 
-const systems = join(cacheFolder, 'systems');
+const systems = cacheOf('systems');
 const APT_SETTINGS = '/etc/apt/apt.conf.d';
-
-/** The output of a command; throws with its end if it fails. */
-export function must(command, args, options = {}) {
-  const { error, status, stdout, stderr } = spawnSync(command, args, {
-    encoding: 'utf8',
-    maxBuffer: 2 ** 28,
-    ...options,
-  });
-  if (error || status !== 0) {
-    const output = `${stdout ?? ''}${stderr ?? ''}`.split('\n').slice(-20).join('\n');
-    throw new Error(
-      `${command} ${args[0]}: ${error?.message ?? `ended with ${status}\n${output}`}`,
-    );
-  }
-  return stdout;
-}
-
-/** The source of this machine's Debian packages. */
-export function mirror() {
-  const targets = must('apt-get', [
-    'indextargets',
-    '--format',
-    '$(ORIGIN) $(REPO_URI) $(CREATED_BY)',
-  ]);
-  const uri = /^Debian (\S+) Packages$/m.exec(targets)?.[1];
-  if (!uri) throw new Error('this machine has no Debian mirror in its apt sources');
-  return uri;
-}
 
 /** Copies what a system needs to reach the same registries: settings of apt and npm, certificates. */
 function copyNetworkSettings(folder) {
@@ -63,22 +37,11 @@ function copyNetworkSettings(folder) {
   }
 }
 
-/** Creates a folder once: `make` fills it, and it gets its name when it is complete. */
-export function makeOnce(folder, make) {
-  if (existsSync(folder)) return folder;
-  const unfinished = `${folder}.unfinished`;
-  rmSync(unfinished, { recursive: true, force: true });
-  mkdirSync(dirname(folder), { recursive: true });
-  make(unfinished);
-  renameSync(unfinished, folder);
-  return folder;
-}
-
 const copySystem = (from, to) => must('cp', ['-a', '--reflink=auto', from, to]);
 
 /** A minimal system with an ordinary user, and with the libraries that Node 26 needs. */
 function minimalBase(suite) {
-  return makeOnce(join(systems, suite), (folder) => {
+  return kept('systems', suite, (folder) => {
     const script = `/usr/share/debootstrap/scripts/${suite}`;
     const scripts = existsSync(script) ? [] : ['/usr/share/debootstrap/scripts/sid'];
     const include = '--include=ca-certificates,libatomic1';
@@ -93,7 +56,7 @@ function minimalBase(suite) {
 
 /** The same with Debian's own Node and npm. */
 function nodeBase(suite) {
-  return makeOnce(join(systems, `${suite}-node`), (folder) => {
+  return kept('systems', `${suite}-node`, (folder) => {
     copySystem(minimalBase(suite), folder);
     const install = 'apt-get install -y --no-install-recommends nodejs npm';
     const system = { folder, home: '/root', user: 'root' };
@@ -132,7 +95,8 @@ function copyNode(folder, { node, npmPackage }) {
  * @param {'root' | 'user'} user
  */
 export function makeSystem(suite, packages, user) {
-  const folder = join(systems, 'running');
+  removeInterrupted(systems);
+  const folder = join(systems, `running.${process.pid}`);
   removeSystem(folder);
   copySystem(packages ? minimalBase(suite) : nodeBase(suite), folder);
   const home = user === 'root' ? '/root' : USER.home;
@@ -186,12 +150,12 @@ export function enter({ folder, home, user }, command, { as = user, env = {} } =
 /** Runs a shell command in the project's folder of a system; never throws. */
 export function runIn(system, text, { minutes = 10, ...options } = {}) {
   const { command, args, env } = enter(system, text, options);
-  const { status, signal, stdout, stderr, error } = spawnSync(command, args, {
+  const { status, signal, stdout, stderr } = spawnSync(command, args, {
     encoding: 'utf8',
     env,
     maxBuffer: 2 ** 28,
     timeout: minutes * 60_000,
     killSignal: 'SIGKILL',
   });
-  return { status, signal: signal ?? undefined, output: `${stdout}${stderr}`, error };
+  return { status, signal: signal ?? undefined, output: `${stdout}${stderr}` };
 }

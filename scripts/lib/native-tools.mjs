@@ -9,43 +9,35 @@ export const header = (name) => () =>
     existsSync(join(folder, name)),
   );
 
+/** A package that Debian, Alpine and Fedora call by one name. */
+export const everywhere = (name) => ({ apt: name, apk: name, dnf: name });
+
 const compiler = {
   what: 'a C++20 compiler (g++ 11, clang 14 or newer)',
-  apt: 'g++',
-  apk: 'g++',
+  ...everywhere('g++'),
   dnf: 'gcc-c++',
   found: () => process.env.CXX || onPath('c++', 'g++', 'clang++'),
 };
 const cmake = {
   what: 'CMake 3.18 or newer',
-  apt: 'cmake',
-  apk: 'cmake',
-  dnf: 'cmake',
+  ...everywhere('cmake'),
   brew: 'cmake',
   found: () => onPath('cmake'),
 };
 const make = {
   what: 'make or Ninja',
-  apt: 'make',
-  apk: 'make',
-  dnf: 'make',
+  ...everywhere('make'),
   found: () => onPath('ninja', 'make'),
 };
 const hiredis = {
   what: 'hiredis',
-  apt: 'libhiredis-dev',
-  apk: 'hiredis-dev',
-  dnf: 'hiredis-devel',
-  brew: 'hiredis',
+  ...{ apt: 'libhiredis-dev', apk: 'hiredis-dev', dnf: 'hiredis-devel', brew: 'hiredis' },
   found: header('hiredis/hiredis.h'),
   without: 'the addon is built without its own Redis client',
 };
 const pkgConfig = {
   what: 'pkg-config',
-  apt: 'pkg-config',
-  apk: 'pkgconf',
-  dnf: 'pkgconf-pkg-config',
-  brew: 'pkgconf',
+  ...{ apt: 'pkg-config', apk: 'pkgconf', dnf: 'pkgconf-pkg-config', brew: 'pkgconf' },
   found: () => onPath('pkg-config'),
   without: 'the addon is built without its own Redis client',
 };
@@ -55,25 +47,20 @@ export const buildTools = [cmake, make];
 export const nativeTools = [compiler, ...buildTools, hiredis, pkgConfig];
 
 const managers = [
-  {
-    name: 'apt',
-    command: 'apt-get',
-    install: 'apt-get update && apt-get install -y --no-install-recommends',
-  },
-  { name: 'apk', command: 'apk', install: 'apk add' },
-  { name: 'dnf', command: 'dnf', install: 'dnf install -y' },
-  { name: 'brew', command: 'brew', install: 'brew install' },
+  ['apt', 'apt-get', 'apt-get update && apt-get install -y --no-install-recommends'],
+  ['apk', 'apk', 'apk add'],
+  ['dnf', 'dnf', 'dnf install -y'],
+  ['brew', 'brew', 'brew install'],
 ];
 
 /** The commands that install these tools here; empty if no package manager is known. */
 export function commandsFor(tools) {
-  const manager = managers.find(({ command }) => onPath(command));
-  if (!manager) return [];
-  const names = tools.flatMap((tool) => tool[manager.name] ?? []);
+  const [manager, , install] = managers.find(([, command]) => onPath(command)) ?? [];
+  const names = tools.flatMap((tool) => tool[manager] ?? []);
   // A Mac has its compiler and make from Apple.
-  const apples = manager.name === 'brew' && tools.some((tool) => !tool.brew);
+  const apples = manager === 'brew' && tools.some((tool) => !tool.brew);
   return [
     ...(apples ? ['xcode-select --install'] : []),
-    ...(names.length > 0 ? [`${manager.install} ${names.join(' ')}`] : []),
+    ...(names.length > 0 ? [`${install} ${names.join(' ')}`] : []),
   ];
 }

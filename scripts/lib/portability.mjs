@@ -1,5 +1,5 @@
 // Finds what an addon needs of the system, and whether common systems have that.
-import { spawnSync } from 'node:child_process';
+import { must } from './commands.mjs';
 
 /** The newest glibc that may be needed, as by Node's own binaries for old systems. */
 const NEWEST_GLIBC = '2.17';
@@ -9,11 +9,10 @@ const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1'
 const LIBRARIES =
   /^(lib(c|m|dl|rt|pthread|gcc_s)\.so\.\d+|libc\.musl-.*|ld-linux-.*|\/usr\/lib\/libSystem\..*|\/usr\/lib\/libc\+\+\..*)$/;
 
-function linesOf(command, ...args) {
-  const { error, status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
-  if (error || status !== 0) throw new Error(`${command}: ${error?.message ?? stderr}`);
-  return stdout.split('\n').map((line) => line.trim());
-}
+const linesOf = (command, ...args) =>
+  must(command, args)
+    .split('\n')
+    .map((line) => line.trim());
 
 const byVersion = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 

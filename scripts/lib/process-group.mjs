@@ -68,15 +68,14 @@ export async function runGroup([program, ...args], { timeoutMs, until, stdio, ..
   const ended = new AbortController();
   try {
     const exited = once(child, 'exit').finally(() => ended.abort());
-    const answer =
-      until &&
-      (await Promise.race([until(ended.signal, child, output), exited.then(() => {})]).finally(
-        end,
-      ));
+    const gone = exited.then(() => {});
+    const settled = until ? until(ended.signal, child, output) : gone;
+    const answer = await Promise.race([settled, gone]).finally(end); // with what it has started and left
     const [code, signal] = await exited;
-    end(); // what it has started and left
     await closed(child);
     return { code, signal, isLate, answer, ...output };
+  } catch (error) {
+    throw new Error(`${error.message}\n${output.text}`);
   } finally {
     clearTimeout(timer);
     remove(end);

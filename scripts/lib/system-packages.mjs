@@ -1,6 +1,5 @@
 // Installs system packages with apt if that is allowed; else prints the command.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
 import { onPath } from '../build.mjs';
 import { commandsFor } from './native-tools.mjs';
 import { run, step } from './step.mjs';
@@ -13,48 +12,21 @@ function rootPrefix() {
 }
 
 function aptInstall(tools, prefix) {
-  const apt = ['env', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C', 'apt-get'];
-  const commandOf = (...args) => [...prefix, ...apt, '-o', 'DPkg::Lock::Timeout=300', ...args];
+  const settings = ['DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C'];
+  const apt = ['env', ...settings, 'apt-get', '-o', 'DPkg::Lock::Timeout=300'];
   const names = tools.flatMap((tool) => tool.apt);
-  const install = ['install', '-y', '--no-install-recommends', ...names];
-  const asRoot = (log, [command, ...args]) => run(command, args, log);
-
-  /** Fails if one of many sources fails; the installation then shows whether that one was needed. */
-  const update = (log) => {
+  step(`installing ${names.join(', ')} with apt-get`, 'apt', (log) => {
+    const asRoot = (...words) => {
+      const [command, ...args] = [...prefix, ...words];
+      run(command, args, log);
+    };
     try {
-      asRoot(log, commandOf('update'));
-    } catch {}
-  };
-
-  /** apt's summary of what it would install; undefined if its lists of packages are missing or old. */
-  const sizes = () => {
-    const [command, ...args] = commandOf(...install, '--print-uris');
-    const { status, stdout } = spawnSync(command, args, { encoding: 'utf8' });
-    if (status !== 0) return undefined;
-    const [, count] = /(\d+) newly installed/.exec(stdout) ?? [];
-    const [, download] = /Need to get (.*) of archives/.exec(stdout) ?? [];
-    const [, disk] = /After this operation, (.*) of additional disk space/.exec(stdout) ?? [];
-    return `${count} packages, ${download} to download, ${disk ?? 'nothing'} on disk`;
-  };
-
-  const lists = '/var/lib/apt/lists';
-  const isListed =
-    existsSync(lists) && readdirSync(lists).some((name) => name.includes('_Packages'));
-  let size = isListed && sizes();
-  if (!size) {
-    step('updating the list of system packages with apt-get', 'apt-update', update);
-    size = sizes() ?? 'of unknown size';
-  }
-  step(`installing ${names.join(', ')} with apt-get (${size})`, 'apt', (log) => {
-    try {
-      asRoot(log, commandOf(...install));
-    } catch {
-      update(log); // the lists may name packages that are gone
-      asRoot(log, commandOf(...install));
-    }
+      asRoot(...apt, 'update');
+    } catch {} // fails if one of many sources does; the installation shows whether it was needed
+    asRoot(...apt, 'install', '-y', '--no-install-recommends', ...names);
     for (const { service } of tools.filter((tool) => tool.service)) {
-      asRoot(log, [...prefix, 'update-rc.d', service, 'disable']);
-      asRoot(log, [...prefix, 'invoke-rc.d', service, 'stop']);
+      asRoot('update-rc.d', service, 'disable');
+      asRoot('invoke-rc.d', service, 'stop');
     }
   });
 }

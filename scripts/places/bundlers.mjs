@@ -1,15 +1,15 @@
 // The results of the bundlers that build examples/bundling with the packed package, moved to an empty folder, on a real
 // Redis: npm run bundlers [-- esbuild webpack rollup ncc sea next]
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from '../build.mjs';
-import { chosen } from '../lib/chosen.mjs';
-import { npmFolder } from '../lib/npm-folder.mjs';
+import { npmFolder } from '../caches.mjs';
 import { failureOf, runGroup } from '../lib/process-group.mjs';
+import { assertLimitsRequests, unpackPackage } from './package.mjs';
 
 const require = createRequire(import.meta.url);
 const { startRedis } = require('../../test/support/redis-server');
@@ -17,7 +17,7 @@ const { DEPENDENCIES, emptyFolder, packRollgate } = require('../../test/support/
 
 const examples = join(root, 'examples/bundling');
 const recipes = join(root, 'examples/frameworks/next');
-const MINUTE_MS = 60_000;
+const BUILD_MS = 600_000;
 const START_MS = 30_000;
 
 /**
@@ -45,12 +45,6 @@ function runProgram([program, ...args], { env, ...options }) {
   return runGroup([file, ...args], { ...options, env: { ...process.env, ...env } });
 }
 
-async function mustRun(command, options) {
-  const result = await runProgram(command, options);
-  const failure = failureOf(result);
-  if (failure) throw new Error(`${command.join(' ')} ${failure}:\n${result.text}`);
-}
-
 /** The folder with the bundlers, the examples and the package as npm installs it. */
 function prepare(tarball) {
   const { rollgate: _, ...dependencies } = require(join(examples, 'package.json')).dependencies;
@@ -65,21 +59,19 @@ function prepare(tarball) {
   for (const name of ['app', 'proxy.js']) {
     cpSync(join(recipes, name), join(folder, 'next', name), { recursive: true });
   }
-  const installed = join(folder, 'node_modules/rollgate');
-  rmSync(installed, { recursive: true, force: true });
-  mkdirSync(installed);
-  const args = ['tar', '-xzf', tarball, '-C', installed, '--strip-components=1'];
-  return { folder, installed, extract: () => mustRun(args, { timeoutMs: MINUTE_MS }) };
+  return { folder, installed: unpackPackage(tarball, folder) };
 }
 
 /** Builds one bundle and moves the result to an empty folder. */
 async function buildWith(name, folder) {
   const started = Date.now();
-  await mustRun(['npm', 'run', '--silent', name], {
+  const result = await runProgram(['npm', 'run', '--silent', name], {
     cwd: folder,
     env: { NEXT_TELEMETRY_DISABLED: '1' },
-    timeoutMs: 10 * MINUTE_MS,
+    timeoutMs: BUILD_MS,
   });
+  const failure = failureOf(result);
+  if (failure) throw new Error(`npm run ${name} ${failure}:\n${result.text}`);
   const moved = emptyFolder();
   cpSync(join(folder, bundlers[name].output), moved, { recursive: true });
   return { moved, seconds: (Date.now() - started) / 1000 };
@@ -104,26 +96,6 @@ async function askUntilItServes(url, signal) {
   }
 }
 
-/** Requests of a client pass up to the limit of the path, one more is refused; then one of another client passes. */
-async function assertLimitsRequests(url, limit, signal) {
-  const ask = async (client) => {
-    const response = await fetch(url, { headers: { 'x-forwarded-for': client }, signal });
-    await response.text();
-    return response;
-  };
-  const answers = [];
-  for (let i = 0; i <= limit; i += 1) answers.push(await ask('192.0.2.1'));
-  answers.push(await ask('192.0.2.2'));
-  const [statuses, expected] = [
-    answers.map(({ status }) => status).join(),
-    [...Array(limit).fill(200), 429, 200].join(),
-  ];
-  if (statuses !== expected) throw new Error(`${url}: ${statuses} in place of ${expected}`);
-  const left = answers[0].headers.get('ratelimit');
-  if (!left?.includes(`r=${limit - 1};`)) throw new Error(`${url}: RateLimit is ${left}`);
-  if (!answers[limit].headers.get('retry-after')) throw new Error(`${url}: no Retry-After`);
-}
-
 /** The output of the program, or the response of its server. */
 async function start(name, moved, env) {
   const { command, serves, recipes } = bundlers[name];
@@ -137,7 +109,7 @@ async function start(name, moved, env) {
       const url = `http://127.0.0.1:${port}`;
       const answers = await Promise.all(serves.map((path) => askUntilItServes(url + path, signal)));
       for (const [path, limit] of Object.entries(recipes)) {
-        await assertLimitsRequests(url + path, limit, signal);
+        await assertLimitsRequests(url + path, limit, 'x-forwarded-for');
       }
       return answers;
     },
@@ -147,15 +119,9 @@ async function start(name, moved, env) {
 
 /** Each line of the output has the waits of two attempts, by limiter. */
 function assertLimits({ stdout, stderr }, limiters) {
-  let waits;
+  const waits = {};
   try {
-    waits = Object.assign(
-      {},
-      ...stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line)),
-    );
+    for (const line of stdout.trim().split('\n')) Object.assign(waits, JSON.parse(line));
   } catch {
     throw new Error(`it did not answer:\n${stdout}${stderr}`);
   }
@@ -193,16 +159,12 @@ function versionOf(name, folder) {
   return JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')).version;
 }
 
-export const options = {};
-
-export const casesOf = (_values, names) =>
-  chosen(names, Object.keys(bundlers), 'bundlers').map((name) => ({ name }));
+export const names = Object.keys(bundlers);
 
 /** Builds all, because no bundle may read the package later; a bundle that fails is a result. */
 export async function setUp(cases) {
   const { file } = await packRollgate({ prebuilt: true });
-  const { folder, installed, extract } = prepare(file);
-  await extract();
+  const { folder, installed } = prepare(file);
   const built = {};
   for (const { name } of cases) {
     console.log(`${name}: building`);

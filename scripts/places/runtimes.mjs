@@ -9,8 +9,9 @@ import os from 'node:os';
 import { join } from 'node:path';
 import { onPath, root } from '../build.mjs';
 import { installedClang } from '../build-wasm.mjs';
+import { npmFolder } from '../caches.mjs';
 import { chosen } from '../lib/chosen.mjs';
-import { npm, npmFolder } from '../lib/npm-folder.mjs';
+import { npm } from '../lib/npm.mjs';
 import { failureOf, runGroup } from '../lib/process-group.mjs';
 
 const require = createRequire(import.meta.url);
@@ -61,8 +62,14 @@ const FEATURES = [
 ];
 
 // With WebAssembly: the oldest and the newest Node, and the programs that do not need the addon.
-const WASM_RUNTIMES = ['node18', 'node26', 'bun', 'deno'];
-const NATIVE_PROGRAMS = ['bad-input', 'behaviours'];
+const TABLES = {
+  addon: { binding: 'native', own: Object.keys(RUNTIMES), features: FEATURES },
+  WebAssembly: {
+    binding: 'wasm',
+    own: ['node18', 'node26', 'bun', 'deno'],
+    features: FEATURES.filter(([, program]) => !['bad-input', 'behaviours'].includes(program)),
+  },
+};
 
 // The programs of test/runtimes/alone.mjs; the others are those of test/runtimes/together.mjs, but for behaviours.mjs.
 const ALONE = ['loading', 'memory', 'dropped', 'wait', 'metrics', 'bad-input'];
@@ -112,33 +119,6 @@ async function installApplication(PATH) {
   return programs;
 }
 
-function tableText({ runtimes, rows }) {
-  const line = (cells) => `| ${cells.join(' | ')} |`;
-  const titles = runtimes.map((name) => RUNTIMES[name].title);
-  const head = [line(['', ...titles]), line(Array(titles.length + 1).fill('---'))];
-  return [...head, ...rows.map(({ title, cells }) => line([title, ...cells]))].join('\n');
-}
-
-/** The runtimes and programs of a table, whose cells are empty yet, and the variables of its programs. */
-function newTable(runtimes, features, variables) {
-  const rows = features.map(([title, program, ...args]) => {
-    return { title: `${title} (\`${program}\`)`, program, args, cells: [] };
-  });
-  return { runtimes, rows, variables };
-}
-
-function newTables({ on, only }) {
-  const runtimes = chosen(on, Object.keys(RUNTIMES), '--on');
-  const programs = [...new Set(FEATURES.map(([, program]) => program))];
-  const wanted = chosen(only, programs, '--only');
-  const features = FEATURES.filter(([, program]) => wanted.includes(program));
-  const withWasm = runtimes.filter((name) => WASM_RUNTIMES.includes(name));
-  const ofWasm = features.filter(([, program]) => !NATIVE_PROGRAMS.includes(program));
-  const addon = newTable(runtimes, features, { ROLLGATE_BINDING: 'native' });
-  if (installedClang() === undefined) return { addon }; // the module cannot be built here
-  return { addon, WebAssembly: newTable(withWasm, ofWasm, { ROLLGATE_BINDING: 'wasm' }) };
-}
-
 export const options = {
   on: { type: 'string', multiple: true },
   only: { type: 'string', multiple: true },
@@ -146,20 +126,24 @@ export const options = {
 
 export const jobs = 2;
 
-/** Whose cells the cases fill. */
-let tables;
-
-export function casesOf(values, names) {
+/** Each is a cell of a table, in the order of its rows. */
+export function casesOf({ on, only }, names) {
   if (names.length > 0) throw new Error('runtimes takes --on and --only');
-  tables = newTables(values);
-  return Object.entries(tables).flatMap(([binding, { runtimes, rows, variables }]) =>
-    rows.flatMap((row) =>
-      runtimes.map((runtime, column) => {
-        const program = [row.program, ...row.args].join(' ');
-        const name = `${program} on ${RUNTIMES[runtime].title}, ${binding}`;
-        return { name, row, runtime, column, variables };
-      }),
-    ),
+  const programs = [...new Set(FEATURES.map(([, program]) => program))];
+  const wanted = chosen(only, programs, '--only');
+  const runtimes = chosen(on, Object.keys(RUNTIMES), '--on');
+  const tables = Object.keys(TABLES).slice(0, installedClang() ? 2 : 1); // where the module can be built
+  return tables.flatMap((table) =>
+    TABLES[table].features
+      .filter(([, program]) => wanted.includes(program))
+      .flatMap(([title, ...program]) =>
+        TABLES[table].own
+          .filter((runtime) => runtimes.includes(runtime))
+          .map((runtime) => {
+            const name = `${program.join(' ')} on ${RUNTIMES[runtime].title}, ${table}`;
+            return { name, table, row: `${title} (\`${program[0]}\`)`, program, runtime };
+          }),
+      ),
   );
 }
 
@@ -172,10 +156,10 @@ export async function setUp() {
   return { commands, PATH, folder, home, server: await startRedis() };
 }
 
-/** Fills the cell of the table. */
-export async function run({ row, runtime, column, variables }, context) {
-  const { commands, PATH, folder, home, server } = context;
-  row.cells[column] = 'FAILED';
+/** Notes the cell of the table. */
+export async function run(one, { commands, PATH, folder, home, server }) {
+  const { table, program, runtime } = one;
+  one.cell = 'FAILED';
   const env = {
     PATH,
     HOME: home,
@@ -185,15 +169,14 @@ export async function run({ row, runtime, column, variables }, context) {
     REDIS_URL: server.url,
     RUNTIME: JSON.stringify(commands[runtime]), // for programs that start others
     NODE: commands[runtime === 'node24' ? 'node22' : 'node24'][0], // another runtime to share with
-    ...variables,
+    ROLLGATE_BINDING: TABLES[table].binding,
   };
-  const program = [fileOf(row.program), row.program, ...row.args];
-  const options = { cwd: folder, env, timeoutMs: TIMEOUT_MS };
-  const result = await runGroup([...commands[runtime], ...program], options);
+  const command = [...commands[runtime], fileOf(program[0]), ...program];
+  const result = await runGroup(command, { cwd: folder, env, timeoutMs: TIMEOUT_MS });
   const cell = /^result: (.+)$/m.exec(result.text)?.[1];
   const failure = failureOf(result) ?? (cell ? undefined : 'ended before it was done');
   if (failure) throw new Error(`${failure}\n${result.text.slice(-4000)}`);
-  row.cells[column] = cell;
+  one.cell = cell;
   return cell;
 }
 
@@ -202,14 +185,20 @@ export async function tearDown({ server, home }) {
   rmSync(home, { recursive: true, force: true });
 }
 
-export function report(_results, { on, only }) {
-  const texts = Object.values(tables).map(tableText);
-  for (const [i, name] of Object.keys(tables).entries())
-    console.log(`\nWith ${name}:\n${texts[i]}`);
-  console.log('');
-  if (on || only) return true;
+function tableText(cases) {
+  const titles = [...new Set(cases.map(({ runtime }) => RUNTIMES[runtime].title))];
+  const rows = [...new Set(cases.map(({ row }) => row))].map((row) => {
+    return [row, ...cases.filter((one) => one.row === row).map(({ cell }) => cell)];
+  });
+  const lines = [['', ...titles], ['---', ...titles.map(() => '---')], ...rows];
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+export function report({ on, only }, cases) {
   const page = readFileSync(join(root, 'docs/runtimes.md'), 'utf8');
-  const isSame = texts.every((text) => page.includes(text));
-  if (!isSame) console.error('docs/runtimes.md has other tables');
-  return isSame;
+  for (const name of new Set(cases.map(({ table }) => table))) {
+    const text = tableText(cases.filter(({ table }) => table === name));
+    console.log(`\nWith ${name}:\n${text}`);
+    if (!on && !only && !page.includes(text)) throw new Error('docs/runtimes.md has other tables');
+  }
 }

@@ -1,14 +1,12 @@
 // The README's commands in fresh Debian systems: npm run systems [-- --system=debian-13 --node=debian,24]
-//   [--user=root,user] [--skip-tests] [--again]
-// A case is a system, a Node and a user. One that passed with these sources runs again only with --again.
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+//   [--user=root,user] [--skip-tests]
+// A case is a system, a Node and a user.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onPath, root } from '../build.mjs';
+import { onPath } from '../build.mjs';
+import { cacheOf, npmFolder } from '../caches.mjs';
 import { chosen } from '../lib/chosen.mjs';
 import { enter, makeSystem, removeSystem, runIn } from '../lib/debian-root.mjs';
-import { filesBelow } from '../lib/files.mjs';
-import { cacheFolder, npmFolder } from '../lib/npm-folder.mjs';
 import { runGroup } from '../lib/process-group.mjs';
 
 const SYSTEMS = { 'debian-12': 'bookworm', 'debian-13': 'trixie', 'debian-testing': 'forky' };
@@ -25,19 +23,18 @@ const MOST_PACKAGES = 100;
 /** An older Node runs npm start and the package, but not the development commands. */
 const DEVELOPMENT_NODE = 20;
 
-const lastLines = (text) => text.trim().split('\n').slice(-12).join('\n    ');
-
-/** A failure of a command, with the signal that ended it if one did; all of its output goes to a file. */
-function failureOf(what, { status, signal, output }) {
-  const ending = signal ?? (status > 128 ? `signal ${status - 128}` : `status ${status}`);
-  const file = join(cacheFolder, 'systems/failure.log');
+/** Throws if a command failed, with how it ended and its last lines; all of its output goes to a file. */
+function assertPassed(what, { status, signal, output }) {
+  if (status === 0) return;
+  const file = join(cacheOf('systems'), 'failure.log');
   writeFileSync(file, output);
-  return new Error(`${what} ended with ${ending} (${file})\n    ${lastLines(output)}`);
+  const last = output.trim().split('\n').slice(-12).join('\n    ');
+  throw new Error(`${what} ended with ${signal ?? `status ${status}`} (${file})\n    ${last}`);
 }
 
 function mustRunIn(system, what, command, options) {
   const result = runIn(system, command, options);
-  if (result.status !== 0) throw failureOf(what, result);
+  assertPassed(what, result);
   return result;
 }
 
@@ -68,9 +65,9 @@ async function npmStart(system, minutes) {
       return { statuses, seconds: Math.round((Date.now() - started) / 1000) };
     },
   });
-  if (result.answer) return result.answer;
-  const { code: status, signal, text: output } = result;
-  throw failureOf('npm start', { status, signal, output });
+  const { answer, code, signal, text: output } = result;
+  if (!answer) assertPassed('npm start', { status: code || 'no answer', signal, output });
+  return answer;
 }
 
 /** Runs a command. If it prints a command for root, runs that as root, and then the first one again. */
@@ -95,8 +92,7 @@ const parts = {
   /** npm start; for an ordinary user, the system packages are installed first, as setup says. */
   async start(system) {
     if (system.user !== 'root') {
-      const result = runWithPackages(system, 'node scripts/setup.mjs');
-      if (result.status !== 0) throw failureOf('setup', result);
+      assertPassed('setup', runWithPackages(system, 'node scripts/setup.mjs'));
     }
     const { statuses, seconds } = await npmStart(system, 15);
     if (statuses !== '200 200 200 200 200 429') {
@@ -126,29 +122,13 @@ const parts = {
     const [version] = runIn(system, 'node -p process.versions.node').output.split('.');
     const isOld = Number(version) < DEVELOPMENT_NODE;
     if (isOld && result.status === 1 && refusal) return refusal;
-    if (isOld || result.status !== 0) throw failureOf('the fast tests', result);
+    assertPassed('the fast tests', isOld ? { ...result, status: 'no refusal' } : result);
     return /^Suites: .*$/m.exec(result.output)?.[0];
   },
 };
 
 /** In this order, because the first one sets up the system. */
 const PARTS = Object.keys(parts);
-
-/** A case runs again if this changes: the sources, and the versions that it uses. */
-function fingerprintOf({ name, system, node }) {
-  const versions = [name, SYSTEMS[system], NODES[node]];
-  const hash = createHash('sha256').update(JSON.stringify(versions));
-  const folders = ['src', 'lib', 'cmake', 'scripts', 'test', 'examples'];
-  const files = folders.flatMap((folder) => filesBelow(folder, /^/));
-  for (const file of ['package.json', 'package-lock.json', 'CMakeLists.txt', ...files]) {
-    hash.update(file).update(readFileSync(join(root, file)));
-  }
-  return hash.digest('hex');
-}
-
-const resultsFile = join(cacheFolder, 'systems/results.json');
-const readResults = () =>
-  existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
 
 function packagesOf(node) {
   if (!NODES[node]) return undefined;
@@ -164,7 +144,6 @@ export const options = {
   node: { type: 'string' },
   user: { type: 'string' },
   'skip-tests': { type: 'boolean' },
-  again: { type: 'boolean' },
 };
 
 export function casesOf(values, names) {
@@ -184,29 +163,17 @@ export function setUp(_cases, values) {
   if (process.platform !== 'linux' || process.getuid() !== 0 || !onPath('debootstrap')) {
     throw new Error('this takes Linux, root and debootstrap');
   }
-  mkdirSync(join(cacheFolder, 'systems'), { recursive: true });
-  return { names: values['skip-tests'] ? PARTS.slice(0, -1) : PARTS, again: values.again };
+  return values['skip-tests'] ? PARTS.slice(0, -1) : PARTS;
 }
 
-/** Runs the parts of a case in a new system, and stores their results. */
-export async function run(one, { names, again }) {
-  const fingerprint = fingerprintOf(one);
-  const results = readResults();
-  const known = results[one.name]?.fingerprint === fingerprint ? results[one.name].details : {};
-  const details = again ? {} : known;
-  const missing = names.filter((name) => details[name] === undefined);
-  if (missing.length > 0) {
-    const system = makeSystem(SYSTEMS[one.system], packagesOf(one.node), one.user);
-    try {
-      for (const name of PARTS.slice(0, PARTS.indexOf(missing.at(-1)) + 1)) {
-        details[name] = await parts[name](system);
-        console.log(`${one.name}, ${name}: ${details[name]}`);
-      }
-    } finally {
-      removeSystem(system.folder);
-    }
-    results[one.name] = { fingerprint, details };
-    writeFileSync(resultsFile, JSON.stringify(results, null, 2));
+/** Runs the parts of a case in a new system; gives what they say. */
+export async function run(one, partNames) {
+  const system = makeSystem(SYSTEMS[one.system], packagesOf(one.node), one.user);
+  const lines = [];
+  try {
+    for (const name of partNames) lines.push(`${name}: ${await parts[name](system)}`);
+  } finally {
+    removeSystem(system.folder);
   }
-  return names.map((name) => `${name}: ${details[name]}`).join('; ');
+  return lines.join('; ');
 }

@@ -1,17 +1,9 @@
 // Cross-builds for Linux on arm64 with Debian's packages, and runs the tests under QEMU.
-import { spawnSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { prebuildOf, treeOf } from '../../build.mjs';
-import { cacheFolder } from '../npm-folder.mjs';
+import { kept } from '../../caches.mjs';
+import { unpackPackages, writeProgram } from '../debian-packages.mjs';
 import { crossBuild, nodeFor, runFor } from './build.mjs';
 
 /** The prefix of the cross compiler's tools. */
@@ -22,39 +14,15 @@ const qemu = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu'];
 /** Left out, because it takes minutes and does not depend on the processor: the exploration of simulated memory. */
 const slow = '*Model.*';
 
-function run(command, args, options) {
-  const { error, status, stderr } = spawnSync(command, args, { encoding: 'utf8', ...options });
-  if (error || status !== 0)
-    throw new Error(`${command} ${args.at(-1)}: ${error?.message ?? stderr}`);
-}
-
-/**
- * A folder with hiredis for arm64, from this system's own package sources.
- * apt keeps its state there, so the packages of this machine do not change.
- */
+/** A folder with hiredis for arm64, from this system's own package sources. */
 function sysroot() {
   const system = /^VERSION_CODENAME=(\w+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1];
-  const folder = join(cacheFolder, `arm64-${system}`);
-  if (existsSync(folder)) return folder;
-  const partial = `${folder}.partial`;
-  rmSync(partial, { recursive: true, force: true });
-  mkdirSync(join(partial, 'apt/lists/partial'), { recursive: true });
-  mkdirSync(join(partial, 'apt/archives/partial'), { recursive: true });
-  const settings = [
-    'APT::Architecture=arm64',
-    'APT::Architectures=arm64',
-    `Dir::State=${partial}/apt`,
-    'Dir::State::status=/dev/null',
-    `Dir::Cache=${partial}/apt`,
-    'Acquire::Languages=none',
-  ].flatMap((setting) => ['-o', setting]);
-  run('apt-get', [...settings, 'update']);
-  run('apt-get', [...settings, 'download', 'libhiredis-dev'], { cwd: partial });
-  const archive = readdirSync(partial).find((name) => name.endsWith('.deb'));
-  run('dpkg-deb', ['--extract', join(partial, archive), partial]);
-  rmSync(join(partial, 'apt'), { recursive: true });
-  renameSync(partial, folder); // last: an interrupted download is repeated
-  return folder;
+  return kept('sysroots', `arm64-${system}`, (folder) =>
+    unpackPackages(folder, ['download', 'libhiredis-dev'], {
+      'APT::Architecture': 'arm64',
+      'APT::Architectures': 'arm64',
+    }),
+  );
 }
 
 /** Builds parts of build.mjs for arm64. The compiler is required; QEMU is not. */
@@ -79,9 +47,7 @@ function emulatedNode() {
   mkdirSync(folder, { recursive: true });
   writeFileSync(preload, `process.execPath = ${JSON.stringify(program)};\n`);
   const command = [...qemu, join(nodeFor('linux-arm64'), 'bin/node'), '--require', preload];
-  const quoted = command.map((word) => `'${word}'`).join(' ');
-  writeFileSync(program, `#!/bin/sh\nexec ${quoted} "$@"\n`, { mode: 0o755 });
-  return program;
+  return writeProgram(program, command);
 }
 
 function cpp(layer) {
@@ -91,7 +57,7 @@ function cpp(layer) {
 
 function jest(...args) {
   // Without the transformation of sources, Jest starts a minute earlier here.
-  const options = ['--runInBand', '--verbose', '--testTimeout=120000', '--transform={}'];
+  const options = ['--runInBand', '--verbose', '--transform={}'];
   const env = {
     PREBUILDS_ONLY: '1', // prebuilds/linux-arm64, not the addon of this machine
     ROLLGATE_TESTS: 'all', // every store

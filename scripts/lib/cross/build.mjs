@@ -1,7 +1,7 @@
-// What the cross-builds share: CMake's arguments, Node for other systems, the traces of the C++ tests.
+// What the cross-builds share: CMake's arguments, Node for other systems, a time limit for steps.
 import { join } from 'node:path';
 import { build, root } from '../../build.mjs';
-import { npmFolder } from '../npm-folder.mjs';
+import { npmFolder } from '../../caches.mjs';
 import { run } from '../step.mjs';
 
 const NODE_VERSION = '20.20.2';
@@ -15,13 +15,13 @@ export function nodeFor(system) {
 }
 
 /** Builds parts of build.mjs for a target, by cmake/cross-<target>.cmake. */
-export function crossBuild(target, parts, { settings, variant = target, ...options }) {
+export function crossBuild(target, parts, { settings, ...options }) {
   const common = [
     `-DCMAKE_TOOLCHAIN_FILE=${join(root, `cmake/cross-${target}.cmake`)}`,
     '-DFETCHCONTENT_SOURCE_DIR_GOOGLETEST=/usr/src/googletest', // of Debian's googletest
     '-DCMAKE_POLICY_DEFAULT_CMP0135=NEW', // without it, CMake warns about a download that does not happen
   ];
-  build(parts, { ...options, variant, settings: [...common, ...settings] });
+  build(parts, { ...options, variant: target, settings: [...common, ...settings] });
 }
 
 /** Runs a command of a step with a time limit. */

@@ -1,4 +1,4 @@
-// Pieces of SVG that the pictures of the documentation share: rounded numbers, and text with its characters escaped.
+// Pieces of SVG that the plots share: rounded numbers, and text with its characters escaped.
 'use strict';
 
 const ESCAPED = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
