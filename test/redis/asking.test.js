@@ -21,23 +21,18 @@ async function startTarget(held, loginMs = 0) {
   const answers = [];
   let waiting;
   const { port } = await peers.scriptedPeer(([command], socket) => {
-    let answer = '+OK\r\n';
-    if (command === 'EVALSHA') answer = answers.shift() ?? ALLOWED;
-    if (command === 'CLUSTER') answer = '-ERR no map\r\n';
-    else seen.push(command);
+    if (command !== 'CLUSTER') seen.push(command);
+    const others = command === 'CLUSTER' ? '-ERR no map\r\n' : '+OK\r\n';
+    const answer = command === 'EVALSHA' ? (answers.shift() ?? ALLOWED) : others;
+    const write = () => socket.write(answer);
     if (command === held) waiting ??= [];
-    else if (command === 'AUTH' && loginMs > 0) {
-      setTimeout(() => socket.write(answer), loginMs);
-      return undefined;
-    }
-    if (waiting === undefined) return answer;
-    waiting.push(() => socket.write(answer));
-    return undefined;
+    if (waiting !== undefined) waiting.push(write);
+    else if (command === 'AUTH') setTimeout(write, loginMs);
+    else write();
   });
   const release = () => {
-    for (const answer of waiting) answer();
-    waiting = undefined;
-    held = undefined;
+    for (const write of waiting) write();
+    waiting = held = undefined;
   };
   return { port, seen, answers, release };
 }

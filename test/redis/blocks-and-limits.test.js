@@ -1,4 +1,4 @@
-// Ids that are blocked by hand and limits that change, on Redis: states, times to live, and each client.
+// Ids that are blocked by hand and limits that change, on Redis: states, times to live, outages.
 'use strict';
 
 const { ALGORITHMS } = require('../../lib/options/algorithms');
@@ -23,32 +23,23 @@ describe('a block in the state of an id', () => {
   const script = scriptsOnRedis();
   const { attempt, block, peek, refund, run, ttl } = script;
 
-  describe.each(EACH_FORM)('of %s with %s', (algorithm, form, policy) => {
-    const leaksAtOnce = algorithm === 'gcra' && form === 'wide counts';
-
-    test('begins none for 0, and is dropped by the first write after its end', async () => {
-      expect(await block(policy, 0, now)).toBe(1);
-      expect(await script.redis.exists(KEY)).toBe(0);
-      const first = await attempt(policy, now);
-      const before = await script.redis.strlen(KEY);
-      await block(policy, MINUTE, now + 1);
-      const end = now + 1 + MINUTE;
-      const [reason, timeLeft] = await attempt(policy, end - 1);
-      expect([reason, timeLeft > 0]).toEqual([BLOCK, true]);
-      expect(await run(policy, 'attempt', 'brief', end - 1, 1)).toEqual([timeLeft]);
-      expect(await refund(policy, first, now + 2)).toBe(leaksAtOnce ? 0 : 1);
-      expect((await attempt(policy, end))[0]).toBe(0);
-      if (policy.blockFor.length === 0) expect(await script.redis.strlen(KEY)).toBe(before);
-    });
-
-    test('makes its key live as long', async () => {
-      await attempt(policy, now);
-      await block(policy, 2e12, now);
-      expect(await ttl()).toBeGreaterThan(2e9);
-      if (leaksAtOnce) return; // with names, its attempts could be settled for longer
+  test.each(EACH_FORM)('of %s with %s lives with its key until its end', async (...row) => {
+    const [algorithm, form, policy] = row;
+    const length = 2e12;
+    expect(await block(policy, 0, now)).toBe(1); // begins none
+    expect(await script.redis.exists(KEY)).toBe(0);
+    await attempt(policy, now);
+    const before = await script.redis.strlen(KEY);
+    await block(policy, length, now + 1);
+    expect(await ttl()).toBeGreaterThan(length / 1000);
+    // Else its attempts could be settled for longer.
+    if (algorithm !== 'gcra' || form !== 'wide counts') {
       const most = policy.blockFor.length > 0 ? 1e9 : 0;
-      expect(await ttl()).toBeLessThanOrEqual(2e9 + 3000 + most);
-    });
+      expect(await ttl()).toBeLessThanOrEqual(length / 1000 + 3000 + most);
+    }
+    expect((await attempt(policy, now + length))[0]).toBe(BLOCK);
+    expect((await attempt(policy, now + 1 + length))[0]).toBe(0);
+    if (policy.blockFor.length === 0) expect(await script.redis.strlen(KEY)).toBe(before);
   });
 
   test.each(ALGORITHMS)('by the clock of the server, %s', async (algorithm) => {
@@ -68,33 +59,24 @@ describe('a block in the state of an id', () => {
     const policy = policyOf(LOG, window(MINUTE, 1000));
     for (let i = 0; i < 400; i++) await run(policy, 'attempt', 'brief', now + i, 1);
     await block(policy, MINUTE / 2, now + 400);
-    expect((await attempt(policy, now + 401))[0]).toBe(BLOCK);
     const later = now + 400 + MINUTE / 2;
     for (let i = 0; i < 10; i++) expect((await attempt(policy, later + i))[0]).toBe(0);
     expect((await peek(policy, later + 10, 0))[7]).toBe(410);
     await block(policy, 0, later + 11);
     expect((await peek(policy, later + 11, 0))[7]).toBe(410);
   });
-});
-
-describe('a log under lower limits', () => {
-  const script = scriptsOnRedis();
-  const { attempt, block, peek, refund, run } = script;
 
   // Kills: a write that records nothing, and cuts the log to the lower limit.
-  test.each([10, 400])('keeps %d actions that a higher limit needs', async (count) => {
-    const high = policyOf(LOG, window(MINUTE, count));
+  test('of a long log under lower limits keeps the actions that a higher limit needs', async () => {
+    const high = policyOf(LOG, window(MINUTE, 400));
     const low = policyOf(LOG, { ...window(MINUTE, 2), blockFor: [1] });
     const attempts = [];
-    for (let i = 0; i < count; i++) attempts.push(await attempt(high, now + i));
-    const at = now + count;
+    for (let i = 0; i < 400; i++) attempts.push(await attempt(high, now + i));
+    const at = now + 400;
     expect((await attempt(low, at))[0]).toBe(1); // starts a block
     await block(low, 2, at + 1);
     expect(await refund(low, attempts[0], at + 3)).toBe(1);
-    expect((await peek(low, at + 4))[0]).toBe(1);
-    expect((await peek(high, at + 4, 0))[7]).toBe(count - 1);
-    expect(await run(high, 'attempt', 'brief', at + 4, 1)).toEqual([0]);
-    expect((await run(high, 'attempt', 'brief', at + 5, 1))[0]).toBeGreaterThan(0);
+    expect((await peek(high, at + 4, 0))[7]).toBe(399);
   });
 });
 
@@ -127,23 +109,6 @@ describe('limiters', () => {
     }
   });
 
-  test('forget remembered refusals with a block and new limits', async () => {
-    const limiter = make(server.url, { limits: hour(1), localRefusals: true });
-    await limiter.block('a', HOUR);
-    for (let i = 0; i < 2; i++) {
-      expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', actionsLeft: 1 });
-    }
-    expect(limiter.stats().localRefusals).toBe(1);
-    await limiter.block('a', 0);
-    expect(await limiter.attempt('a')).toMatchObject({ allowed: true });
-    for (let i = 0; i < 2; i++) {
-      expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count' });
-    }
-    limiter.setLimits(hour(2));
-    expect(await limiter.attempt('a')).toMatchObject({ allowed: true, actionsLeft: 0 });
-    expect(limiter.stats().localRefusals).toBe(2);
-  });
-
   test.each([
     ['allow', { allowed: true, actionsLeft: 6 }],
     ['block', { allowed: false, blockedBy: 'block', actionsLeft: 0 }],
@@ -167,11 +132,9 @@ describe('limiters', () => {
     expect(await limiter.attempt('b')).toMatchObject({ allowed: true, actionsLeft: 2 });
     limiter.setLimits(hour(4));
     expect(await limiter.attempt('b')).toMatchObject({ allowed: true, actionsLeft: 2 });
-    const errors = limiter.stats().errors;
     await expect(limiter.block('b', HOUR)).rejects.toMatchObject({
       code: expect.stringMatching(/^ERR_ROLLGATE_REDIS_/),
     });
-    expect(limiter.stats().errors).toBeGreaterThan(errors);
     expect(await limiter.attempt('b')).toMatchObject({ blockedBy: 'block' });
   });
 });

@@ -1,45 +1,17 @@
 // What a user's client is sent: fakes of clients that answer, refuse or hold back whole commands.
 'use strict';
 
-const assert = require('node:assert');
-const RateLimiter = require('../..');
 const { keySlot } = require('../../lib/stores/redis/cluster');
+const { allowing, fakeClient, keysOf, limiterOver, refusal } = require('../support/fake-client');
 const { outcomeOf } = require('../support/outcome');
 
 const REPLY = 'ERR_ROLLGATE_REDIS_REPLY';
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const AUTH = 'ERR_ROLLGATE_REDIS_AUTH';
 
-const isScript = ([name]) => name.startsWith('eval');
-const keysOf = (args) => (isScript(args) ? args.slice(3, 3 + Number(args[2])) : args.slice(1));
-const refusal = (message) => Object.assign(new Error(message), { name: 'ReplyError' });
 const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 const nextTurn = () => new Promise(setImmediate);
 const outcomesOf = (calls) => Promise.all(calls.map((call) => outcomeOf(call)));
-
-/** Brief answers: each key is allowed. */
-const allowing = (args) => (isScript(args) ? keysOf(args).map(() => 0) : 1);
-
-/** Looks like node-redis; `answer(args)` decides, `sent` has the words of all commands. */
-function fakeClient(answer = allowing, more = {}) {
-  const sent = [];
-  return {
-    isOpen: true,
-    sent,
-    names: () => sent.map(([name]) => name),
-    keys: () => sent.map(keysOf),
-    async sendCommand(args) {
-      sent.push(args);
-      return answer(args);
-    },
-    ...more,
-  };
-}
-
-function limiterOver(client, { commandTimeout = 10_000, maxQueue, ...options } = {}) {
-  const redis = { client, commandTimeout, maxQueue };
-  return RateLimiter({ redis, namespace: 'n', interval: 1000, maxInInterval: 9, ...options });
-}
 
 describe('a command', () => {
   afterEach(() => jest.useRealTimers());
@@ -61,13 +33,11 @@ describe('a command', () => {
     await outcomesOf(attempts); // no full replies
     const [, , , , , , reading, ...groups] = client.sent[0];
     expect([reading, groups.length]).toEqual(['together', 1]);
-    expect([0, 1, 2].map((i) => groups[0].readDoubleLE(groups[0].length - 24 + 8 * i))).toEqual([
-      2, 3, 7,
-    ]);
+    const amounts = groups[0].subarray(-24);
+    expect([0, 8, 16].map((at) => amounts.readDoubleLE(at))).toEqual([2, 3, 7]);
   });
 
   test.each([
-    ['together', (limiter) => [limiter('a'), limiter('b')]],
     ['together, keys repeat', (limiter) => [limiter('a'), limiter('b'), limiter('a')]],
     ['together', (limiter, other) => [limiter('a'), other('a')]],
     ['apart', (limiter) => [limiter('a'), limiter.wouldLimit('a')]],
@@ -79,31 +49,14 @@ describe('a command', () => {
     expect(args[3 + Number(args[2])]).toBe(reading);
   });
 
-  // Kills: a full batch that waits for the end of the turn.
-  test('is sent as soon as it is full', async () => {
-    const client = fakeClient();
-    const limiter = limiterOver(client);
-    const calls = times(65, (id) => limiter(id));
-    expect(client.keys().map(({ length }) => length)).toEqual([64]);
-    await Promise.all(calls);
-    expect(client.keys().map(({ length }) => length)).toEqual([64, 1]);
-  });
-
   test('that is no check goes behind those that were asked before', async () => {
     const client = fakeClient();
     const limiter = limiterOver(client);
     const other = limiterOver(client, { namespace: 'other', algorithm: 'gcra' });
     const ends = [limiter('a'), other('a'), limiter.clear('a'), limiter('b'), other('b')];
     await outcomesOf([...ends, limiter.block('b', 5), limiter('c')]); // 0 is no answer to a block
-    expect(client.keys()).toEqual([
-      ['n{a}'],
-      ['other{a}'],
-      ['n{a}'],
-      ['n{b}'],
-      ['other{b}'],
-      ['n{b}'],
-      ['n{c}'],
-    ]);
+    const keys = ['n{a}', 'other{a}', 'n{a}', 'n{b}', 'other{b}', 'n{b}', 'n{c}'];
+    expect(client.keys()).toEqual(keys.map((key) => [key]));
     expect(client.names()[2]).toBe('unlink');
   });
 
@@ -122,20 +75,6 @@ describe('a command', () => {
     await limiter.close();
     client.sendCommand = () => Promise.reject(new Error('closed'));
     expect(await call).toBe(0);
-  });
-
-  // Kills: an error whose own code throws, so that its calls never end.
-  test.each([
-    ['DOMException', () => new DOMException('stopped', 'AbortError')],
-    ['symbol', () => Object.assign(new Error(), { message: Symbol('why') })],
-    ['bare object', () => Object.create(null)],
-    ['getter', () => Object.defineProperty({}, 'message', { get: () => assert.fail() })],
-  ])('fails with whatever its client rejects with: %s', async (_, makeError) => {
-    const client = fakeClient(() => Promise.reject(makeError()));
-    const limiter = limiterOver(client);
-    const outcomes = await outcomesOf([limiter('a'), limiter('b')]);
-    expect(outcomes).toEqual(times(2, () => 'ERR_ROLLGATE_REDIS_UNREACHABLE'));
-    expect(limiter.stats().connection.unanswered).toBe(0);
   });
 
   test('has keys of one prefix, also if that of the client changes', async () => {
@@ -160,37 +99,31 @@ describe('a reply', () => {
   });
 
   test('that is an error fails the calls of its command alone', async () => {
-    const limiter = limiterOver(
-      fakeClient((args) => {
-        if (keysOf(args).includes('n{64}')) throw refusal('ERR no');
-        return allowing(args);
-      }),
-    );
+    const client = fakeClient((args) => {
+      if (keysOf(args).includes('n{64}')) throw refusal('ERR no');
+      return allowing(args);
+    });
+    const limiter = limiterOver(client);
     const outcomes = await outcomesOf(times(66, (id) => limiter(id)));
     expect(outcomes).toEqual([...times(64, () => 0), REPLY, REPLY]);
   });
 });
 
 describe('keys that cannot be judged together', () => {
-  const refusingMany = (message) => (args) => {
-    if (keysOf(args).length > 1) throw refusal(message);
+  const refusingMany = (error) => (args) => {
+    if (keysOf(args).length > 1) throw error;
     return allowing(args);
   };
 
   test.each([
-    ['TRYAGAIN', 'TRYAGAIN Multiple keys request during rehashing of slot'],
-    ['CROSSSLOT', "CROSSSLOT Keys in request don't hash to the same slot"],
-    ['TRYAGAIN behind redirections', 'Too many redirections'],
-  ])('are sent one by one after %s', async (what, message) => {
-    const lastNodeError = what.includes('behind') ? refusal('TRYAGAIN later') : undefined;
-    const client = fakeClient((args) => {
-      if (keysOf(args).length === 1) return allowing(args);
-      throw Object.assign(refusal(message), { lastNodeError });
-    });
+    ['TRYAGAIN Multiple keys request during rehashing of slot', {}],
+    ["CROSSSLOT Keys in request don't hash to the same slot", {}],
+    ['Too many redirections', { lastNodeError: refusal('TRYAGAIN later') }],
+  ])('are sent one by one after %s', async (message, more) => {
+    const client = fakeClient(refusingMany(Object.assign(refusal(message), more)));
     const limiter = limiterOver(client);
-    expect(await outcomesOf([limiter('a'), limiter('b'), limiter.attempt('c')])).toEqual([
-      ...[0, 0, REPLY], // the full reply is not there
-    ]);
+    const calls = [limiter('a'), limiter('b'), limiter.attempt('c')];
+    expect(await outcomesOf(calls)).toEqual([0, 0, REPLY]); // the full reply is not there
     expect(client.keys().slice(1)).toEqual([['n{a}'], ['n{b}'], ['n{c}']]);
   });
 
@@ -207,14 +140,13 @@ describe('keys that cannot be judged together', () => {
   });
 
   test('fail as one if they belong to one limiter that may not use them', async () => {
-    const message = 'NOPERM No permissions to access a key';
-    const client = fakeClient(refusingMany(message));
+    const client = fakeClient(refusingMany(refusal('NOPERM No permissions to access a key')));
     const limiters = ['n', 'm'].map((namespace) => limiterOver(client, { namespace }));
     expect(await outcomesOf([limiters[0]('a'), limiters[0]('b')])).toEqual([AUTH, AUTH]);
     expect(client.sent).toHaveLength(1);
     expect(await outcomesOf(limiters.map((limiter) => limiter('a')))).toEqual([0, 0]);
     client.sent.length = 0;
-    const script = fakeClient(refusingMany('NOPERM this user may not run evalsha'));
+    const script = fakeClient(refusingMany(refusal('NOPERM this user may not run evalsha')));
     const others = ['n', 'm'].map((namespace) => limiterOver(script, { namespace }));
     expect(await outcomesOf(others.map((limiter) => limiter('a')))).toEqual([AUTH, AUTH]);
     expect(script.sent).toHaveLength(1);
@@ -240,138 +172,132 @@ describe('deadlines', () => {
     jest.useRealTimers();
   });
 
-  /** Commands that are answered by hand: `commands[i]` has `args`, answer() and refuse(message). */
-  function heldClient() {
-    const commands = [];
+  const NOSCRIPT = 'NOSCRIPT No matching script';
+  const codeOf = (call) => call.catch(({ code }) => code);
+  const unansweredOf = (limiter) => limiter.stats().connection.unanswered;
+
+  /** A client whose commands are answered by hand, by their places, and limiters over it for each deadline. */
+  function heldClient(...deadlines) {
+    const settles = [];
     const client = fakeClient(
       (args) =>
         new Promise((resolve, reject) => {
           const answer = () => resolve(allowing(args));
-          commands.push({ args, answer, refuse: (message) => reject(refusal(message)) });
+          settles.push({ answer, refuse: (message) => reject(refusal(message)) });
         }),
     );
-    return { client, commands };
+    return {
+      client,
+      limiters: deadlines.map((commandTimeout) => limiterOver(client, { commandTimeout })),
+      answer: (place) => settles[place].answer(),
+      refuse(message, ...places) {
+        for (const place of places) settles[place].refuse(message);
+        return nextTurn();
+      },
+    };
   }
-  const codeOf = (call) => call.catch(({ code }) => code);
-  const unansweredOf = (limiter) => limiter.stats().connection.unanswered;
+
+  /** A call in a turn of its own. `outcome` is a promise of what it resolves to, or of its code. */
+  async function send(limiter, id) {
+    const outcome = codeOf(limiter(id));
+    await nextTurn();
+    return { outcome };
+  }
 
   test('are those of each limiter, from the call on', async () => {
-    const { client, commands } = heldClient();
-    const quick = limiterOver(client, { commandTimeout: 10 });
-    const slow = limiterOver(client, { commandTimeout: 30 });
+    const { client, limiters, answer } = heldClient(10, 30);
+    const [quick, slow] = limiters;
     const calls = [quick('a'), slow('b'), slow('c')].map(codeOf);
     await nextTurn();
-    expect(commands).toHaveLength(1);
+    expect(client.sent).toHaveLength(1);
     advance(10);
     expect(await calls[0]).toBe(TIMEOUT);
-    expect([quick, slow].map((limiter) => limiter.stats().connection)).toMatchObject([
+    expect(limiters.map((limiter) => limiter.stats().connection)).toMatchObject([
       { pending: 0, unanswered: 1 },
       { pending: 2, unanswered: 2 },
     ]);
-    commands[0].answer();
+    answer(0);
     expect(await Promise.all(calls.slice(1))).toEqual([0, 0]);
-    expect([quick, slow].map(unansweredOf)).toEqual([0, 0]);
+    expect(limiters.map(unansweredOf)).toEqual([0, 0]);
     expect(quick.stats()).toMatchObject({ allowed: 0, errors: 1 }); // the late reply was dropped
   });
 
   test('end calls whose source a node never takes, and free what waits for it', async () => {
-    const { client, commands } = heldClient();
-    const sender = limiterOver(client, { commandTimeout: 30 });
-    const limiter = limiterOver(client, { commandTimeout: 10 });
-    const first = codeOf(sender('a'));
-    await nextTurn();
-    const waiting = codeOf(limiter('b'));
-    await nextTurn();
-    for (const { refuse } of commands) refuse('NOSCRIPT No matching script');
-    await nextTurn();
+    const { client, limiters, answer, refuse } = heldClient(30, 10);
+    const [sender, limiter] = limiters;
+    const first = await send(sender, 'a');
+    const waiting = await send(limiter, 'b');
+    await refuse(NOSCRIPT, 0, 1);
     expect(client.names()).toEqual(['evalsha', 'evalsha', 'eval']);
     advance(10);
-    expect([await waiting, unansweredOf(limiter)]).toEqual([TIMEOUT, 0]);
-    const late = codeOf(limiter('c'));
-    await nextTurn();
-    commands[3].refuse('NOSCRIPT No matching script');
-    await nextTurn();
+    expect([await waiting.outcome, unansweredOf(limiter)]).toEqual([TIMEOUT, 0]);
+    const late = await send(limiter, 'c');
+    await refuse(NOSCRIPT, 3);
     advance(5);
-    const later = codeOf(limiter('d'));
-    await nextTurn();
-    commands[4].refuse('NOSCRIPT No matching script');
-    await nextTurn();
+    const later = await send(limiter, 'd');
+    await refuse(NOSCRIPT, 4);
     advance(5);
-    expect(await late).toBe(TIMEOUT);
+    expect(await late.outcome).toBe(TIMEOUT);
     expect(client.sent).toHaveLength(5);
     advance(5);
-    expect(await later).toBe(TIMEOUT);
+    expect(await later.outcome).toBe(TIMEOUT);
     advance(5);
-    expect([await first, unansweredOf(sender)]).toEqual([TIMEOUT, 1]);
-    const next = sender('e');
-    await nextTurn();
-    commands[5].refuse('NOSCRIPT No matching script');
-    await nextTurn();
+    expect([await first.outcome, unansweredOf(sender)]).toEqual([TIMEOUT, 1]);
+    const next = await send(sender, 'e');
+    await refuse(NOSCRIPT, 5);
     expect(client.names().slice(5)).toEqual(['evalsha', 'eval']);
-    commands[6].answer();
-    expect(await next).toBe(0);
+    answer(6);
+    expect(await next.outcome).toBe(0);
   });
 
   test('leave nothing to wait for a source', async () => {
-    const { client, commands } = heldClient();
-    const [slow, quick] = [30, 10].map((commandTimeout) => limiterOver(client, { commandTimeout }));
-    const first = slow('a');
-    await nextTurn();
-    const late = codeOf(quick('b'));
-    await nextTurn();
-    commands[0].refuse('NOSCRIPT No matching script');
-    await nextTurn();
+    const { limiters, answer, refuse } = heldClient(30, 10);
+    const first = await send(limiters[0], 'a');
+    const late = await send(limiters[1], 'b');
+    await refuse(NOSCRIPT, 0);
     advance(10);
-    expect(await late).toBe(TIMEOUT);
-    commands[1].refuse('NOSCRIPT No matching script');
-    await nextTurn();
-    expect(unansweredOf(quick)).toBe(0);
-    commands[2].answer();
-    expect(await first).toBe(0);
+    expect(await late.outcome).toBe(TIMEOUT);
+    await refuse(NOSCRIPT, 1);
+    expect(unansweredOf(limiters[1])).toBe(0);
+    answer(2);
+    expect(await first.outcome).toBe(0);
   });
 
+  // Kills: what waits for a source ends with its sender, though its own deadline is later.
   test('free what waits for a source whose sender has timed out', async () => {
-    const { client, commands } = heldClient();
-    const sender = limiterOver(client, { commandTimeout: 10 });
-    const limiter = limiterOver(client, { commandTimeout: 30 });
-    const first = codeOf(sender('a'));
-    await nextTurn();
-    const waiting = limiter('b');
-    await nextTurn();
-    for (const { refuse } of commands) refuse('NOSCRIPT No matching script');
-    await nextTurn();
+    const { client, limiters, answer, refuse } = heldClient(10, 30);
+    const first = await send(limiters[0], 'a');
+    const waiting = await send(limiters[1], 'b');
+    await refuse(NOSCRIPT, 0, 1);
     advance(10);
-    expect(await first).toBe(TIMEOUT);
+    expect(await first.outcome).toBe(TIMEOUT);
     expect(client.names()).toEqual(['evalsha', 'evalsha', 'eval', 'evalsha']);
-    commands[3].answer();
-    expect(await waiting).toBe(0);
+    answer(3);
+    expect(await waiting.outcome).toBe(0);
   });
 
-  test.each([['NOSCRIPT No matching script'], ['TRYAGAIN later']])(
+  test.each([[NOSCRIPT], ['TRYAGAIN later']])(
     'that have passed send nothing again after %s',
     async (message) => {
-      const { client, commands } = heldClient();
-      const limiter = limiterOver(client, { commandTimeout: 10 });
-      const calls = [limiter('a'), limiter('b')].map(codeOf);
+      const { client, limiters, refuse } = heldClient(10);
+      const calls = [limiters[0]('a'), limiters[0]('b')].map(codeOf);
       await nextTurn();
       advance(10);
       expect(await Promise.all(calls)).toEqual([TIMEOUT, TIMEOUT]);
-      commands[0].refuse(message);
-      await nextTurn();
-      expect([client.sent.length, unansweredOf(limiter)]).toEqual([1, 0]);
+      await refuse(message, 0);
+      expect([client.sent.length, unansweredOf(limiters[0])]).toEqual([1, 0]);
     },
   );
 
   test('leave the calls that still wait to be sent one by one', async () => {
-    const { client, commands } = heldClient();
-    const [quick, slow] = [10, 30].map((commandTimeout) => limiterOver(client, { commandTimeout }));
+    const { client, limiters, answer, refuse } = heldClient(10, 30);
+    const [quick, slow] = limiters;
     const calls = [codeOf(quick('a')), slow('b')];
     await nextTurn();
     advance(10);
-    commands[0].refuse('TRYAGAIN later');
-    await nextTurn();
+    await refuse('TRYAGAIN later', 0);
     expect(client.keys().slice(1)).toEqual([['n{b}']]);
-    commands[1].answer();
+    answer(1);
     expect(await Promise.all(calls)).toEqual([TIMEOUT, 0]);
     expect(unansweredOf(quick)).toBe(0);
   });

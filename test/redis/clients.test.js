@@ -1,121 +1,118 @@
-// Every way to connect to Redis: clearing, messages, shared counts.
+// Every way to connect to Redis: clearing, messages, prefixes, clients that are told to answer otherwise.
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
-const { Registry } = require('prom-client');
-const RateLimiter = require('../..');
-const { registerMetrics } = require('../../lib/adapters/metrics');
-const { EACH_CLIENT, openings } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { EACH_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
+const { redisForTests } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
-const { patient } = require('../support/tiers');
 
-const START_MS = 1_700_000_000_000;
-const HOUR = 3_600_000;
 const { using, closeAll } = openings();
-const connections = {};
-let server;
+const server = redisForTests();
 let namespaces = 0;
-
 const newNamespace = () => `clients-${++namespaces}`;
+const keysOnServer = async () => (await server.command('KEYS', '*')).sort();
 
-/** Two in a minute, refusals not counted, unless `options` say otherwise. */
-function limiterOver(client, options) {
-  return RateLimiter({
-    redis: { ...connections[client], commandTimeout: patient(15_000) },
-    namespace: newNamespace(),
-    interval: 60_000,
-    maxInInterval: 2,
-    countBlocked: false,
-    ...options,
-  });
-}
-
-beforeAll(async () => {
-  server = await startRedis();
-  for (const [name, open] of EACH_CLIENT) connections[name] = using(open(server.url));
+afterEach(async () => {
+  await closeAll();
+  await server.command('FLUSHALL');
 });
 
-describe('clients', () => {
-  afterAll(closeAll);
+const limiterOver = (connection, options) =>
+  nativeLimiter(using(connection), { countBlocked: false, ...options });
 
-  describe.each(EACH_CLIENT)('%s', (client) => {
-    const make = (options) => limiterOver(client, options);
+describe.each(EACH_CLIENT)('%s', (client, open) => {
+  const make = (options) => limiterOver(open(server.url), options);
 
-    test('a refund whose clock fails takes nothing', async () => {
-      const time = handClock(START_MS);
-      const limiter = make({ clock: time.clock });
-      const [first, second] = await limiter.attemptMany(['a', 'a']);
-      time.set(Number.NaN);
-      await expect(limiter.refund(first)).rejects.toMatchObject({ code: 'ERR_ROLLGATE_CLOCK' });
-      time.set(START_MS);
-      expect((await limiter.peek('a')).allowed).toBe(false);
-      expect([await limiter.refund(second), await limiter.refund(second)]).toEqual([true, false]);
-    });
-
-    test('clear forgets one id, clearAll all of one namespace, whatever its characters', async () => {
-      const limits = { interval: HOUR, maxInInterval: 1 };
-      const first = make({ ...limits, namespace: `${client}*[all]?\\` });
-      const second = make({ ...limits, namespace: `${client}*[all]?\\2` });
-      for (let i = 0; i < 2; i++) await Promise.all([first('a'), first('b'), second('a')]);
-      await first.clear('a');
-      expect([await first('a'), (await first('b')) > 0]).toEqual([0, true]);
-      await first.attemptMany(Array.from({ length: 700 }, (_, i) => i));
-      await first.clearAll();
-      expect([await first('a'), await first('b'), await first(699)]).toEqual([0, 0, 0]);
-      expect(await second('a')).toBeGreaterThan(0);
-    });
-
-    test('each call is published and measured, and so is the connection', async () => {
-      const limiter = make();
-      const register = new Registry();
-      const metrics = registerMetrics({ limiters: { api: limiter }, register });
-      const messages = [];
-      const listener = (message) => messages.push(message);
-      diagnostics.subscribe('rollgate:redis', listener);
-      try {
-        const decision = await limiter.attempt('a');
-        await limiter('a');
-        await limiter.peek('a');
-        await limiter.attemptMany(['a', 'b']);
-        await limiter.refund(decision);
-        await limiter.clear('a');
-        await new Promise((resolve) => setImmediate(resolve));
-      } finally {
-        diagnostics.unsubscribe('rollgate:redis', listener);
-      }
-      const calls = messages.filter(({ type }) => type === 'call');
-      const told = ['attempt', 'attempt', 'peek', 'attempt', 'refund', 'clear'];
-      expect(calls.map(({ command }) => command)).toEqual(told);
-      expect(calls.map(({ ids }) => ids)).toEqual([1, 1, 1, 2, 1, 1]);
-      for (const call of calls) {
-        expect([call.limiter, call.error]).toEqual([limiter, null]);
-        expect(call.durationMs).toBeGreaterThan(0);
-      }
-      const lines = await register.metrics();
-      for (const line of [
-        'rollgate_redis_call_duration_seconds_count{limiter="api",outcome="ok"} 6',
-        'rollgate_redis_up{limiter="api"} 1',
-        'rollgate_pending_calls{limiter="api"} 0',
-      ]) {
-        expect(lines).toContain(line);
-      }
-      expect(metrics.remove('api')).toBe(true);
-      expect(await register.metrics()).not.toContain('api');
-      metrics.unregister();
-    });
+  test('a refund whose clock fails takes nothing', async () => {
+    const time = handClock(1_700_000_000_000);
+    const limiter = make({ clock: time.clock });
+    const [first] = await limiter.attemptMany(['a', 'a']);
+    time.set(Number.NaN);
+    await expect(limiter.refund(first)).rejects.toMatchObject({ code: 'ERR_ROLLGATE_CLOCK' });
+    time.set(1_700_000_000_000);
+    expect((await limiter.peek('a')).allowed).toBe(false);
   });
 
-  test('on one namespace, each sees and takes back what others recorded', async () => {
-    const options = { namespace: newNamespace(), interval: HOUR, maxInInterval: 100 };
-    const limiters = EACH_CLIENT.map(([name]) => limiterOver(name, options));
-    for (const [i, limiter] of limiters.entries()) {
-      const decision = await limiter.attempt('a', { cost: 2 });
-      expect(decision.limits[0].used).toBe(i + 2);
-      await limiter.refund(decision);
+  test('clear forgets one id, clearAll all of one namespace, whatever its characters', async () => {
+    const namespace = `${client}*[all]?\\`;
+    const [first, second] = ['', '2'].map((end) => make({ namespace: `${namespace}${end}` }));
+    await Promise.all([first.attemptMany(['a', 'b']), second('a')]);
+    await first.clear('a');
+    expect(await keysOnServer()).toEqual([`${namespace}2{a}`, `${namespace}{b}`]);
+    await first.attemptMany(Array.from({ length: 700 }, (_, i) => i));
+    await first.clearAll();
+    expect(await keysOnServer()).toEqual([`${namespace}2{a}`]);
+  });
+
+  test('each call is published', async () => {
+    const limiter = make();
+    const messages = [];
+    const listener = (message) => message.type === 'call' && messages.push(message);
+    diagnostics.subscribe('rollgate:redis', listener);
+    try {
+      const decision = await limiter.attempt('a');
       await limiter('a');
+      await limiter.peek('a');
+      await limiter.attemptMany(['a', 'b']);
+      await limiter.refund(decision);
+      await limiter.clear('a');
+      await new Promise((resolve) => setImmediate(resolve));
+    } finally {
+      diagnostics.unsubscribe('rollgate:redis', listener);
     }
-    await limiters[0].clear('a');
-    for (const limiter of limiters) expect((await limiter.peek('a')).limits[0].used).toBe(1);
+    const commands = ['attempt', 'attempt', 'peek', 'attempt', 'refund', 'clear'];
+    expect(messages.map(({ command }) => command)).toEqual(commands);
+    expect(messages.map(({ ids }) => ids)).toEqual([1, 1, 1, 2, 1, 1]);
+    for (const call of messages) {
+      expect(call).toMatchObject({ limiter, error: null });
+      expect(call.durationMs).toBeGreaterThan(0);
+    }
+    expect(limiter.stats().connection).toMatchObject({ isUp: true, pending: 0 });
   });
+});
+
+test.each([
+  ['ioredis', (url) => new (require('ioredis'))(url, { keyPrefix: 'app*:' })],
+  ['ioredis-5', (url) => new (require('ioredis-5'))(url, { keyPrefix: 'app*:' })],
+  ['redis-3', (url) => require('redis-3').createClient(url, { prefix: 'app*:' })],
+])('a prefix of %s is that of all keys', async (_name, open) => {
+  const namespace = newNamespace();
+  const limiter = limiterOver({ client: open(server.url) }, { namespace });
+  await limiter.attemptMany(['a', 'b', 'a']);
+  expect(await keysOnServer()).toEqual([`app*:${namespace}{a}`, `app*:${namespace}{b}`]);
+  await limiter.clear('a');
+  await server.command('SET', `app+:${namespace}{c}`, 'of others');
+  await limiter.clearAll();
+  expect(await keysOnServer()).toEqual([`app+:${namespace}{c}`]);
+});
+
+const odd = { commandOptions: { typeMapping: { 58: String, 36: Buffer, 43: Buffer } } };
+const ioredis = (options) => (url) => new (require('ioredis'))(url, options);
+const nodeRedis =
+  (name, options, create = 'createClient') =>
+  async (url) => {
+    const client = require(name)[create]({ url, ...options });
+    await client.connect();
+    return client;
+  };
+test.each([
+  ['ioredis, stringNumbers', ioredis({ stringNumbers: true })],
+  ['ioredis, enableAutoPipelining', ioredis({ enableAutoPipelining: true })],
+  ['node-redis 6, other types', nodeRedis('redis', odd)],
+  ['node-redis 5, RESP 3', nodeRedis('redis-5', { RESP: 3 })],
+  ['node-redis 4, legacyMode', nodeRedis('redis-4', { legacyMode: true })],
+  ['a pool of node-redis 6', nodeRedis('redis', {}, 'createClientPool')],
+  [
+    'node-redis 3, buffers',
+    (url) => require('redis-3').createClient(url, { return_buffers: true }),
+  ],
+])('a client that answers otherwise: %s', async (_name, open) => {
+  const limiter = limiterOver({ client: await open(server.url) });
+  const decisions = await limiter.attemptMany(['a', 'a', 'a']);
+  expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+  expect(await limiter('a')).toBeGreaterThan(0);
+  await limiter.clear('a');
+  expect(await limiter('a')).toBe(0);
+  await limiter.clearAll();
+  expect(await keysOnServer()).toEqual([]);
 });

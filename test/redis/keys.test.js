@@ -1,13 +1,12 @@
 // What is in Redis: keys, their time to live, and states that outlive a change of limits.
 'use strict';
 
-const RateLimiter = require('../..');
-const { handClock } = require('../support/set-up');
-const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
+const { nativeLimiter } = require('../support/redis-clients');
 const { redisForTests } = require('../support/redis-server');
 const {
   FORMS,
   KEY,
+  LOG,
   MINUTE,
   OF_FRAME,
   policyOf,
@@ -16,17 +15,10 @@ const {
   window,
 } = require('../support/scripts-on-redis');
 
-const { using, closeAll } = openings();
 const server = redisForTests();
-let redis;
 let namespaces = 0;
 
 describe('keys', () => {
-  beforeAll(() => {
-    redis = using(REDIS_CLIENTS.ioredis.open(server.url));
-  });
-  afterAll(closeAll);
-
   beforeEach(async () => {
     namespaces += 1;
     await server.command('FLUSHALL');
@@ -35,19 +27,22 @@ describe('keys', () => {
   const keyOf = (id) => `keys-${namespaces}{${id}}`;
 
   const limiterWith = (options) =>
-    RateLimiter({ redis, namespace: `keys-${namespaces}`, countBlocked: false, ...options });
+    nativeLimiter(server.url, {
+      ...{ namespace: `keys-${namespaces}`, countBlocked: false },
+      ...options,
+    });
 
   test('are namespace{id}, one for each id, whatever the windows', async () => {
     const limits = [1000, 60_000, 86_400_000].map((interval) => ({ interval, maxInInterval: 9 }));
-    const limiter = limiterWith({ limits });
+    const limiter = limiterWith({ limits, interval: undefined, maxInInterval: undefined });
     await limiter.attemptMany(['a', 'ü}', '', 5]);
     const keys = await server.command('KEYS', '*');
     expect(keys.sort()).toEqual(['', '5', 'a', 'ü}'].map(keyOf).sort());
   });
 
   test('begin with a random namespace where none is given', async () => {
-    const limiters = [1, 2].map(() => RateLimiter({ redis, interval: 1000, maxInInterval: 1 }));
-    expect([await limiters[0]('a'), await limiters[1]('a')]).toEqual([0, 0]);
+    const [one, other] = [1, 2].map(() => limiterWith({ namespace: undefined }));
+    expect([await one('a'), await other('a')]).toEqual([0, 0]);
     const keys = await server.command('KEYS', '*');
     expect(keys).toHaveLength(2);
     for (const key of keys) expect(key).toMatch(/^rate-limiter-[\w-]{8}\{a\}$/);
@@ -63,163 +58,59 @@ describe('keys', () => {
       expect(await server.command('PTTL', keyOf('a'))).toBeGreaterThan(59_000);
     }
   });
+});
 
-  describe('in one batch', () => {
-    const ids = Array.from({ length: 20 }, (_, i) => `id${i}`);
-    const all = (ask) => Promise.all(ids.map((id) => ask(id)));
-    const endOf = (id) => server.command('PEXPIRETIME', keyOf(id));
-    const batches = (options) => limiterWith({ redis: server.url, countBlocked: true, ...options });
+describe('keys of one batch', () => {
+  const script = scriptsOnRedis();
+  const keys = Array.from({ length: 20 }, (_, i) => `key${i}`);
+  const MINUTES = MINUTE / 1000; // in ms
+  const endsOf = () => Promise.all(keys.map((key) => script.redis.pexpiretime(key)));
+  /** All of them attempt, by the server's clock. */
+  const attemptAll = (interval, changes) => {
+    const policy = policyOf(LOG, { countBlocked: true, ...window(interval, 4), ...changes });
+    return script.runOn(keys, policy, 'attempt', 'brief', '', 1);
+  };
+  const serverMs = async () => (await script.redis.time())[0] * 1000;
 
-    /** Ends are told by the server's clock: no earlier than what a limit asks for from here on. */
-    const startOf = async () => {
-      const [seconds] = await server.command('TIME');
-      return seconds * 1000;
-    };
+  test.each([
+    ['the first action', 1, {}],
+    ['full logs', 6, {}],
+    ['the first action and minDifference', 1, { minDifference: 1000 }],
+    ['full logs and minDifference', 6, { minDifference: 1000 }],
+  ])('live as long as the limit asks for that wrote last: %s', async (_, times, changes) => {
+    for (let i = 0; i < times; i++) await attemptAll(1_000_000, changes);
+    const start = await serverMs();
+    await attemptAll(MINUTE, changes);
+    expect(Math.min(...(await endsOf()))).toBeGreaterThanOrEqual(start + MINUTES);
+  });
 
-    test('keep their end where it is late enough, and their logs are right all the same', async () => {
-      const half = 1_800_000;
-      await all(batches({ interval: 2 * half, maxInInterval: 5 }));
-      const ends = await all(endOf);
-      const limiter = batches({ interval: half, maxInInterval: 5 });
-      for (let i = 0; i < 8; i++) {
-        const answers = await all(limiter);
-        expect(answers.every((timeLeft) => timeLeft > 0)).toBe(i >= 4);
+  test('get an end back that is as late as their logs say', async () => {
+    const start = await serverMs();
+    for (let i = 0; i < 4; i++) await attemptAll(MINUTE, { countBlocked: false });
+    await Promise.all(keys.map((key) => script.redis.persist(key)));
+    for (let i = 0; i < 2000 && (await endsOf()).includes(-1); i++) {
+      await attemptAll(MINUTE / 6, { countBlocked: false });
+    }
+    expect(Math.min(...(await endsOf()))).toBeGreaterThanOrEqual(start + MINUTES);
+  });
+
+  test.each([LOG, 'fixed-window'])(
+    'do not live longer for the block of another: %s',
+    async (name) => {
+      const policy = policyOf(name, { ...window(MINUTE, 1), blockFor: [60 * MINUTE] });
+      for (let i = 0; i < 2; i++) await script.attempt(policy);
+      await script.runOn([KEY, 'b', KEY, 'c'], policy, 'attempt', 'full', '', 1);
+      expect(await script.ttl()).toBeGreaterThan(60 * MINUTES);
+      for (const key of ['b', 'c']) {
+        expect(await script.redis.pttl(key)).toBeLessThanOrEqual(MINUTES + 3000);
       }
-      // But for the one that each call looks after.
-      const kept = (await all(endOf)).filter((end, i) => end === ends[i]);
-      expect(kept.length).toBeGreaterThan(0);
-    });
-
-    test.each([
-      ['the first action', 1, {}],
-      ['full logs', 6, {}],
-      ['the first action and minDifference', 1, { minDifference: 1 }],
-      ['full logs and minDifference', 6, { minDifference: 1 }],
-    ])('live as long as the limit asks for that wrote last: %s', async (_, times, options) => {
-      const short = batches({ ...options, interval: 1000, maxInInterval: 4 });
-      for (let i = 0; i < times; i++) await all(short);
-      const start = await startOf();
-      await all(batches({ ...options, interval: 60_000, maxInInterval: 4 }));
-      for (const end of await all(endOf)) expect(end).toBeGreaterThanOrEqual(start + 60_000);
-    });
-
-    test('get an end back that is as late as their logs say', async () => {
-      const uncounted = { maxInInterval: 4, countBlocked: false };
-      const [long, short] = [60_000, 10_000].map((interval) => batches({ ...uncounted, interval }));
-      const start = await startOf();
-      for (let i = 0; i < 4; i++) await all(long);
-      await all((id) => server.command('PERSIST', keyOf(id)));
-      for (let i = 0; i < 2000 && (await all(endOf)).includes(-1); i++) await all(short);
-      for (const end of await all(endOf)) expect(end).toBeGreaterThanOrEqual(start + 60_000);
-    });
-
-    test.each(['sliding-window-log', 'fixed-window'])(
-      'do not live longer for the block of another (%s)',
-      async (algorithm) => {
-        const limits = { interval: 60_000, maxInInterval: 1, blockFor: 3_600_000 };
-        const limiter = limiterWith({ ...limits, algorithm });
-        for (let i = 0; i < 2; i++) await limiter('a');
-        await limiter.attemptMany(['a', 'b', 'a', 'c']);
-        const left = (id) => server.command('PTTL', keyOf(id));
-        expect(await left('a')).toBeGreaterThan(3_600_000);
-        for (const id of ['b', 'c']) expect(await left(id)).toBeLessThanOrEqual(63_000);
-      },
-    );
-  });
-
-  describe('of logs whose limits change', () => {
-    /** What `max` allows after `done` actions at one moment, half an interval later. */
-    async function changeOf(before, after, done) {
-      const time = handClock(1_700_000_000_000);
-      const first = limiterWith({ clock: time.clock, ...before });
-      await first.attempt('a', { cost: done });
-      time.advance(Math.min(before.interval, after.interval) / 2);
-      const second = limiterWith({ clock: time.clock, ...after });
-      const { limits } = await second.peek('a');
-      const wouldUse = done < after.maxInInterval ? done + 1 : done;
-      expect(limits[0].used).toBe(wouldUse);
-      let allowed = 0;
-      while ((await second('a')) === 0) allowed += 1;
-      expect(allowed).toBe(Math.max(0, after.maxInInterval - done));
-      time.advance(after.interval);
-      expect(await second('a')).toBe(0);
-    }
-    const minute = 60_000;
-    const long = 2 * 3_600_000; // stamps of more than 4 bytes
-
-    test.each([
-      ['max up', [minute, 3], [minute, 6], 3],
-      ['max down', [minute, 6], [minute, 3], 6],
-      ['max down, a few done', [minute, 6], [minute, 3], 2],
-      ['interval beyond 71 minutes', [minute, 4], [long, 4], 3],
-      ['interval below 71 minutes', [long, 4], [minute, 4], 3],
-      ['short to long form', [minute, 200], [minute, 258], 200],
-      ['just short to just long', [minute, 257], [minute, 258], 257],
-      ['long to short form', [minute, 258], [minute, 257], 258],
-      ['long to short form, a few done', [minute, 300], [minute, 20], 10],
-      ['all at once', [long, 300], [minute, 20], 15],
-      ['all at once, back', [minute, 20], [long, 300], 15],
-    ])('%s', (_what, [i1, m1], [i2, m2], done) =>
-      changeOf({ interval: i1, maxInInterval: m1 }, { interval: i2, maxInInterval: m2 }, done),
-    );
-  });
-
-  describe('under a prefix of the client', () => {
-    test.each([
-      ['ioredis', () => new (require('ioredis'))(server.url, { keyPrefix: 'app*:' })],
-      ['ioredis-5', () => new (require('ioredis-5'))(server.url, { keyPrefix: 'app*:' })],
-      ['redis-3', () => require('redis-3').createClient(server.url, { prefix: 'app*:' })],
-    ])('%s', async (_name, open) => {
-      const limiter = limiterWith({
-        redis: using({ client: open() }),
-        interval: 60_000,
-        maxInInterval: 2,
-      });
-      await limiter.attemptMany(['a', 'b', 'a']);
-      const keys = await server.command('KEYS', '*');
-      expect(keys.sort()).toEqual([`app*:${keyOf('a')}`, `app*:${keyOf('b')}`]);
-      await limiter.clear('a');
-      expect(await server.command('KEYS', '*')).toEqual([`app*:${keyOf('b')}`]);
-      await server.command('SET', `app+:${keyOf('c')}`, 'of others');
-      await limiter.clearAll();
-      expect(await server.command('KEYS', '*')).toEqual([`app+:${keyOf('c')}`]);
-    });
-  });
-
-  describe('with clients that are told to answer otherwise', () => {
-    const odd = { commandOptions: { typeMapping: { 58: String, 36: Buffer, 43: Buffer } } };
-    const ioredis = (options) => new (require('ioredis'))(server.url, options);
-    async function nodeRedis(name, options, create = 'createClient') {
-      const client = require(name)[create]({ url: server.url, ...options });
-      await client.connect();
-      return client;
-    }
-    const nodeRedis3 = (options) => require('redis-3').createClient(server.url, options);
-    test.each([
-      ['ioredis, stringNumbers', () => ioredis({ stringNumbers: true })],
-      ['ioredis, enableAutoPipelining', () => ioredis({ enableAutoPipelining: true })],
-      ['node-redis 6, other types', () => nodeRedis('redis', odd)],
-      ['node-redis 5, RESP 3', () => nodeRedis('redis-5', { RESP: 3 })],
-      ['node-redis 4, legacyMode', () => nodeRedis('redis-4', { legacyMode: true })],
-      ['a pool of node-redis 6', () => nodeRedis('redis', {}, 'createClientPool')],
-      ['node-redis 3, buffers', () => nodeRedis3({ return_buffers: true })],
-    ])('%s', async (_name, open) => {
-      const { client } = using({ client: await open() });
-      const limiter = limiterWith({ redis: client, interval: 60_000, maxInInterval: 2 });
-      const decisions = await limiter.attemptMany(['a', 'a', 'a']);
-      expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
-      expect(await limiter('a')).toBeGreaterThan(0);
-      await limiter.clear('a');
-      expect(await limiter('a')).toBe(0);
-      await limiter.clearAll();
-      expect(await server.command('KEYS', '*')).toEqual([]);
-    });
-  });
+    },
+  );
 });
 
 describe('a state of other limits', () => {
   const script = scriptsOnRedis();
-  const { runOn, attempt, peek, refund } = script;
+  const { attempt, peek, run } = script;
 
   const pairs = FORMS.flatMap(([from, before]) =>
     FORMS.filter(([to]) => to !== from).map(([to, after]) => [from, to, before, after]),
@@ -239,40 +130,37 @@ describe('a state of other limits', () => {
     });
 
     test.each([
-      ['an hour', 60 * MINUTE, 'a second', 1_000_000],
-      ['a second', 1_000_000, 'an hour', 60 * MINUTE],
-      ['10 ms', 10_000, 'a month', 43_200 * MINUTE],
-      ['a month', 43_200 * MINUTE, '10 ms', 10_000],
-    ])('%s (%d us), then %s (%d us): it passes again at last', async (_f, i1, _t, i2) => {
-      const first = policyOf(algorithm, window(i1, 1));
-      const second = policyOf(algorithm, window(i2, 1));
-      await attempt(first, START_US);
+      [60 * MINUTE, 1_000_000],
+      [1_000_000, 60 * MINUTE],
+      [10_000, 43_200 * MINUTE],
+      [43_200 * MINUTE, 10_000],
+    ])('of %d us, then of %d us: it passes again at last', async (before, after) => {
+      const second = policyOf(algorithm, window(after, 1));
+      await attempt(policyOf(algorithm, window(before, 1)), START_US);
       const [, timeLeft] = await peek(second, START_US);
-      expect(timeLeft).toBeLessThanOrEqual(2 * Math.max(i1, i2));
+      expect(timeLeft).toBeLessThanOrEqual(2 * Math.max(before, after));
       expect((await attempt(second, START_US + timeLeft))[0]).toBe(0);
     });
   });
 
-  test('gcra takes as many parts of a us as there are of its own', async () => {
-    const blockFor = [MINUTE];
-    await attempt(policyOf('gcra', { ...window(998_000, 999), blockFor }), START_US);
-    const unitsOf = async () => (await script.redis.getBuffer(KEY)).readUInt16LE(33);
-    expect(await unitsOf()).toBeGreaterThan(6);
-    await attempt(policyOf('gcra', { ...window(MINUTE, 3), blockFor }), START_US);
-    expect(await unitsOf()).toBeLessThan(3);
-  });
-
+  const LONG = 120 * MINUTE; // stamps of more than 4 bytes
   test.each([
-    ['fuller', -10, 2, 10],
-    ['fuller from empty', 10, 1, MINUTE / 3],
-  ])('gcra: a bucket gets %s in the general way', async (_, since, used, reset) => {
-    const policy = policyOf('gcra', window(MINUTE, 3));
-    await script.redis.set(KEY, '-5800000000000070000'); // 2e15 + 7, of an earlier release
-    await script.redis.set('text', 'x');
-    const now = 2e15 + 7 + since;
-    const reply = await runOn(['text', KEY], policy, 'attempt', 'full', now, 1);
-    expect(reply.slice(-2)).toEqual([used, reset]);
-    expect(await refund(policy, reply.slice(-9), now)).toBe(1);
+    ['interval beyond 71 minutes', [MINUTE, 4], [LONG, 4], 3],
+    ['interval below 71 minutes', [LONG, 4], [MINUTE, 4], 3],
+    ['short to long form', [MINUTE, 200], [MINUTE, 258], 200],
+    ['just short to just long', [MINUTE, 257], [MINUTE, 258], 257],
+    ['long to short form', [MINUTE, 258], [MINUTE, 257], 258],
+    ['all at once', [LONG, 300], [MINUTE, 20], 15],
+    ['all at once, back', [MINUTE, 20], [LONG, 300], 15],
+  ])('a log, %s: what was used stays used', async (_, before, after, done) => {
+    const [first, second] = [before, after].map((limits) => policyOf(LOG, window(...limits)));
+    await attempt(first, START_US, done);
+    const now = START_US + Math.min(before[0], after[0]) / 2;
+    expect((await peek(second, now, 0))[7]).toBe(done);
+    let allowed = 0;
+    while ((await run(second, 'attempt', 'brief', now, 1))[0] === 0) allowed += 1;
+    expect(allowed).toBe(Math.max(0, after[1] - done));
+    expect((await attempt(second, now + after[0]))[0]).toBe(0);
   });
 
   test('gcra counts an action as one, and rounds parts of one up', async () => {

@@ -7,6 +7,7 @@
 const { setTimeout: pause } = require('node:timers/promises');
 const { RateLimiter } = require('../..');
 const { Holder, leaseWithFaults } = require('../support/lease-faults');
+const { waitUntil } = require('../support/outcome');
 const { redisAt } = require('../support/redis-clients');
 const { redisForTests, stopRedis } = require('../support/redis-server');
 const { SureUses } = require('../support/sure-uses');
@@ -76,6 +77,8 @@ describe('in real time', () => {
   const server = redisForTests();
   afterAll(stopRedis);
 
+  const limiterAt = (namespace, more) =>
+    RateLimiter({ ...options, namespace, redis: redisAt(server.url), ...more });
   const holderOf = (namespace, seed, perSecond) =>
     new Holder({
       url: server.url,
@@ -88,33 +91,21 @@ describe('in real time', () => {
   test(
     'a newcomer acts within a lease and 200 ms while others hold leases and there is room',
     async () => {
-      const open = () =>
-        RateLimiter({ ...options, namespace: 'newcomer', redis: redisAt(server.url) });
-      const holders = Array.from({ length: 3 }, open);
-      const perMs = (0.8 * MAX) / INTERVAL / holders.length;
-      let due = 0;
-      let last = performance.now();
-      const timer = setInterval(() => {
-        const now = performance.now();
-        due += (now - last) * perMs;
-        last = now;
-        for (; due >= 1; due--) for (const limiter of holders) limiter('id');
-      }, 1);
-      await pause(2 * INTERVAL);
+      const perSecond = (0.8 * MAX * 1000) / INTERVAL / 3;
+      const holders = [1, 2, 3].map((seed) => holderOf('newcomer', seed, perSecond));
+      const leased = () => holders.reduce((sum, holder) => sum + holder.leased, 0);
+      await waitUntil('they hold leases', () => leased() > MAX);
       const waited = [];
       for (let i = 0; i < 20; i++) {
         const start = performance.now();
-        const newcomer = open();
+        const newcomer = limiterAt('newcomer');
         while ((await newcomer('id')) > 0) await pause(1);
         waited.push(performance.now() - start);
         await newcomer.close();
         await pause(37);
       }
-      clearInterval(timer);
-      const leased = holders.reduce((sum, limiter) => sum + limiter.stats().leased, 0);
-      await Promise.all(holders.map((limiter) => limiter.close()));
-      console.log(`newcomer: at most ${Math.max(...waited).toFixed(1)} ms, leased ${leased}`);
-      expect(leased).toBeGreaterThan(MAX);
+      await Promise.all(holders.map((holder) => holder.kill()));
+      console.log(`newcomer: at most ${Math.max(...waited).toFixed(1)} ms, leased ${leased()}`);
       expect(Math.max(...waited)).toBeLessThanOrEqual(patient(LEASE + 200));
     },
     patient(60_000),
@@ -123,12 +114,7 @@ describe('in real time', () => {
   test(
     'what a killed process held is back within its lease, a second and the interval',
     async () => {
-      const observer = RateLimiter({
-        ...options,
-        lease: undefined,
-        namespace: 'killed',
-        redis: redisAt(server.url),
-      });
+      const observer = limiterAt('killed', { lease: undefined });
       const waited = [];
       for (let round = 0; waited.length < 3; round++) {
         expect(round).toBeLessThan(20);

@@ -2,55 +2,13 @@
 'use strict';
 
 const { setImmediate: turn, setTimeout: pause } = require('node:timers/promises');
-const RateLimiter = require('../..');
 const { gatedClient } = require('../support/gated-client');
+const { LEASE, leasesOnRedis } = require('../support/leases-on-redis');
 const { waitUntil } = require('../support/outcome');
-const { redisAt } = require('../support/redis-clients');
-const { redisForTests } = require('../support/redis-server');
-const { handClock } = require('../support/set-up');
 const { patient } = require('../support/tiers');
 
-const LEASE = 100;
-const SECOND = 1000;
-const server = redisForTests();
-let namespaces = 0;
-
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
-const opened = [];
-afterEach(async () => {
-  for (const { limiter, plain, gated } of opened.splice(0)) {
-    gated.mend();
-    await Promise.all([limiter.close(), plain.close()]);
-    gated.close();
-  }
-});
-
-/** A limiter with a lease of 'a' over a client that can be held up, and one without leases. */
-async function gatedLimiter({ commandTimeout = patient(300), maxQueue, ...options } = {}) {
-  namespaces += 1;
-  const gated = await gatedClient(server.url);
-  const { clock, advance } = handClock();
-  const common = {
-    interval: SECOND,
-    maxInInterval: 1000,
-    countBlocked: false,
-    namespace: `leases-${namespaces}`,
-    clock,
-    ...options,
-  };
-  const redis = { client: gated.client, commandTimeout, maxQueue };
-  const limiter = new RateLimiter({ ...common, lease: LEASE, redis });
-  const plain = new RateLimiter({ ...common, redis: redisAt(server.url) });
-  const made = { limiter, plain, gated, advance };
-  opened.push(made);
-  for (let i = 0; i < 60; i++) {
-    await limiter('a');
-    advance(4);
-  }
-  advance(LEASE);
-  await limiter('a');
-  return made;
-}
+const { server, later, group, withGatedLease } = leasesOnRedis();
 
 const codeOf = (promise) => promise.then(Object, ({ code }) => code);
 /** What is sent arrives, but no answer comes back. */
@@ -62,7 +20,7 @@ const loseAnswers = (gated) => {
 };
 
 test('an open lease decides until it ends', async () => {
-  const { limiter, gated, advance } = await gatedLimiter();
+  const { limiter, gated, advance } = await withGatedLease();
   gated.cut();
   expect(await limiter('a')).toBe(0);
   advance((LEASE * 7) / 8 - 1);
@@ -74,7 +32,7 @@ test('an open lease decides until it ends', async () => {
 });
 
 test('the end of a lease is followed by onError', async () => {
-  const { limiter, gated, advance } = await gatedLimiter({ onError: 'allow' });
+  const { limiter, gated, advance } = await withGatedLease({ onError: 'allow' });
   gated.cut();
   advance(LEASE);
   expect(await limiter('a')).toBe(0);
@@ -82,7 +40,7 @@ test('the end of a lease is followed by onError', async () => {
 });
 
 test('a lease whose grant was lost is given back by the next request, its uses are forgotten', async () => {
-  const { limiter, plain, gated, advance } = await gatedLimiter();
+  const { limiter, plain, gated, advance } = await withGatedLease();
   loseAnswers(gated);
   advance(LEASE);
   expect(await codeOf(limiter('a'))).toBe(TIMEOUT);
@@ -95,11 +53,12 @@ test('a lease whose grant was lost is given back by the next request, its uses a
   expect((await plain.usage('a')).used).toBe(63);
 });
 
-test('leases that are over when they come are of no use, and no harm', async () => {
+test('leases in real time that are over when they come are of no use, and no harm', async () => {
   const gated = await gatedClient(server.url);
-  const redis = { client: gated.client, commandTimeout: patient(2000) };
-  const options = { interval: SECOND, maxInInterval: 100_000, countBlocked: false, lease: 50 };
-  const limiter = new RateLimiter({ ...options, redis });
+  later(gated.close);
+  const limiter = group({ clock: undefined, lease: 50, maxInInterval: 100_000 }).create({
+    redis: { client: gated.client, commandTimeout: patient(2000) },
+  });
   gated.gate = async (args, send) => {
     await pause(60);
     return send(args);
@@ -110,12 +69,10 @@ test('leases that are over when they come are of no use, and no harm', async () 
     if (i % 5 === 0) await pause(5);
   }
   expect(await Promise.all(calls)).toEqual(Array(500).fill(0));
-  await limiter.close();
-  gated.close();
 });
 
 test('a call that waits for a request has a deadline of its own', async () => {
-  const { limiter, gated, advance } = await gatedLimiter({ commandTimeout: patient(600) });
+  const { limiter, gated, advance } = await withGatedLease({ commandTimeout: patient(600) });
   loseAnswers(gated);
   advance(LEASE);
   const calls = [limiter('a')];
@@ -127,7 +84,7 @@ test('a call that waits for a request has a deadline of its own', async () => {
 });
 
 test('slow answers end leases only until an answer is fast again, and hold up nobody', async () => {
-  const { limiter, gated, advance } = await gatedLimiter({ commandTimeout: patient(1000) });
+  const { limiter, gated, advance } = await withGatedLease({ commandTimeout: patient(1000) });
   const held = [];
   gated.gate = async (args, send) => {
     const reply = await send(args);
@@ -169,7 +126,7 @@ test('slow answers end leases only until an answer is fast again, and hold up no
 
 // Kills: leases that are never asked for, or always, while answers are slow.
 test('while answers are slow, a lease is asked for in one of four round trips', async () => {
-  const { limiter, gated, advance } = await gatedLimiter({ maxInInterval: 1000 });
+  const { limiter, gated, advance } = await withGatedLease({ maxInInterval: 1000 });
   gated.gate = async (args, send) => {
     const reply = await send(args);
     advance(LEASE * 0.6);
@@ -188,7 +145,7 @@ test('while answers are slow, a lease is asked for in one of four round trips', 
 });
 
 test('of a burst, what a lease will hardly be large enough for goes to Redis at once', async () => {
-  const { limiter, gated } = await gatedLimiter({
+  const { limiter, gated } = await withGatedLease({
     commandTimeout: patient(2000),
     maxInInterval: 100_000,
   });
@@ -199,7 +156,7 @@ test('of a burst, what a lease will hardly be large enough for goes to Redis at 
 });
 
 test('what comes while `clearAll` is under way is forgotten when it ends', async () => {
-  const { limiter, gated, plain, advance } = await gatedLimiter({ maxInInterval: 100 });
+  const { limiter, gated, plain, advance } = await withGatedLease({ maxInInterval: 100 });
   let release;
   gated.gate = async (args, send) => {
     if (String(args[0]).toLowerCase() === 'unlink') {
@@ -225,7 +182,7 @@ test('what comes while `clearAll` is under way is forgotten when it ends', async
 });
 
 test('no more calls than maxQueue wait', async () => {
-  const { limiter, gated, advance } = await gatedLimiter({ maxQueue: 4 });
+  const { limiter, gated, advance } = await withGatedLease({ maxQueue: 4 });
   loseAnswers(gated);
   advance(LEASE);
   const codes = [];
@@ -237,7 +194,7 @@ test('no more calls than maxQueue wait', async () => {
 });
 
 test('`close` fails what waits', async () => {
-  const { limiter, gated, advance } = await gatedLimiter();
+  const { limiter, gated, advance } = await withGatedLease();
   loseAnswers(gated);
   advance(LEASE);
   const calls = [limiter('a')];

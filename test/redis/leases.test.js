@@ -2,22 +2,14 @@
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
-const RateLimiter = require('../..');
+const { LEASE, SECOND, leasesOnRedis } = require('../support/leases-on-redis');
 const { waitUntil } = require('../support/outcome');
-const { EACH_CLIENT, openings, redisAt } = require('../support/redis-clients');
-const { redisForTests } = require('../support/redis-server');
-const { catchError, handClock } = require('../support/set-up');
+const { EACH_CLIENT, openings } = require('../support/redis-clients');
+const { catchError } = require('../support/set-up');
 
-const LEASE = 100;
-const SECOND = 1000;
-const GUARD = 1000;
-const server = redisForTests();
-let namespaces = 0;
+const { server, later, group, withLease } = leasesOnRedis();
 
 describe('the option lease', () => {
-  const base = { interval: SECOND, maxInInterval: 10, countBlocked: false, lease: LEASE };
-  const create = (more) => () => new RateLimiter({ redis: redisAt(server.url), ...base, ...more });
-
   test.each([
     ['below 50', { lease: 49 }, /'lease': expected an integer from 50 to 60000, got 49/],
     ['above 60,000', { lease: 60_001, interval: 120_000 }, /from 50 to 60000/],
@@ -28,9 +20,9 @@ describe('the option lease', () => {
     ['with minDifference', { minDifference: 1 }, /conflicts with 'minDifference'/],
     ['with blockFor', { blockFor: 1 }, /conflicts with 'blockFor'/],
     ["with onError: 'memory'", { onError: 'memory' }, /conflicts with onError 'memory'/],
-    ['with shared', { redis: undefined, shared: 'leases' }, /'lease': requires 'redis'/],
+    ['with shared', { redis: undefined, namespace: undefined, shared: 'x' }, /requires 'redis'/],
   ])('is refused %s', (_how, more, message) => {
-    const error = catchError(create(more));
+    const error = catchError(() => group().create(more));
     expect(error).toMatchObject({
       code: 'ERR_ROLLGATE_OPTION',
       message: expect.stringMatching(message),
@@ -38,116 +30,41 @@ describe('the option lease', () => {
   });
 
   test('is without effect where redis is undefined', () => {
-    const limiter = new RateLimiter({ ...base, redis: undefined });
+    const limiter = group().create({ redis: undefined });
     expect(limiter('a')).toBe(0);
     expect(limiter.stats().leases).toBeUndefined();
   });
 
   test('is the shortest interval at most, also of later limits', async () => {
-    const limiter = create({ interval: LEASE })();
+    const limiter = group({ interval: LEASE }).create();
     const error = catchError(() => limiter.setLimits([{ interval: LEASE - 1, maxInInterval: 10 }]));
     expect(error).toMatchObject({ name: 'RangeError', code: 'ERR_ROLLGATE_OPTION' });
     expect((await limiter.usage('a')).limits[0].interval).toBe(LEASE);
-    await limiter.close();
   });
 
   test('leaves costs by name and limits for one call to others', async () => {
     const limits = [{ name: 'calls', interval: SECOND, maxInInterval: 10 }];
-    const limiter = new RateLimiter({
-      redis: redisAt(server.url),
-      countBlocked: false,
-      lease: LEASE,
-      limits,
-    });
-    await expect(limiter.attempt('a', { cost: { calls: 2 } })).rejects.toMatchObject({
-      code: 'ERR_ROLLGATE_COST',
-    });
-    await expect(limiter.attempt('a', { limits: { calls: 2 } })).rejects.toMatchObject({
-      code: 'ERR_ROLLGATE_OPTION',
-    });
-    expect(await limiter.attempt('a', { cost: 2 })).toMatchObject({
-      allowed: true,
-      actionsLeft: 8,
-    });
-    await limiter.close();
+    const limiter = group({ limits, interval: undefined, maxInInterval: undefined }).create();
+    for (const [options, code] of [
+      [{ cost: { calls: 2 } }, 'ERR_ROLLGATE_COST'],
+      [{ limits: { calls: 2 } }, 'ERR_ROLLGATE_OPTION'],
+    ]) {
+      await expect(limiter.attempt('a', options)).rejects.toMatchObject({ code });
+    }
+    expect((await limiter.attempt('a', { cost: 2 })).actionsLeft).toBe(8);
   });
 });
 
-describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
+describe.each(EACH_CLIENT)('over %s', (_name, open) => {
   const { using, closeAll } = openings();
-  const limiters = [];
-  afterEach(async () => {
-    await Promise.all(limiters.splice(0).map((limiter) => limiter.close()));
-    await closeAll();
-  });
-
-  /** Limiters on one namespace and one clock, which moves by hand. */
-  function group(options = {}) {
-    namespaces += 1;
-    const { clock: read, advance } = handClock();
-    const clock = Object.assign(() => read(), { advance });
-    const create = (more) => {
-      const redis = using(open(server.url));
-      const limiter = new RateLimiter({
-        interval: SECOND,
-        maxInInterval: 1000,
-        countBlocked: false,
-        lease: LEASE,
-        namespace: `leases-${namespaces}`,
-        clock,
-        redis,
-        ...options,
-        ...more,
-      });
-      limiters.push(limiter);
-      return limiter;
-    };
-    return { clock, create };
-  }
-
-  /** Asks for an id until its rate is known, and has a lease with room. */
-  async function warm(clock, limiter, id = 'a') {
-    for (let i = 0; i < 60; i++) {
-      await limiter(id);
-      clock.advance(4);
-    }
-    clock.advance(LEASE);
-    await limiter(id); // settles what it has, and gets a new lease
-    expect(limiter.stats()).toMatchObject({ leases: 1 });
-  }
-
-  /** A limiter with a lease of 'a', and one without leases. */
-  async function withLease(options) {
-    const { clock, create } = group(options);
-    const [limiter, plain] = [create(), create({ lease: undefined })];
-    await warm(clock, limiter);
-    const used = async () => (await plain.usage('a')).used;
-    return { clock, limiter, plain, used };
-  }
-
-  const localOf = async (limiter, action) => {
-    const before = limiter.stats().local;
-    await action();
-    return limiter.stats().local - before;
+  const openLeased = () => {
+    later(closeAll);
+    const redis = using(open(server.url));
+    return withLease({ redis }).then((made) => ({ ...made, client: redis.client }));
   };
 
-  test('an id that is asked for seldom is as without the option', async () => {
-    const { clock, create } = group();
-    const limiter = create();
-    const commands = [];
-    const note = ({ command }) => commands.push(command);
-    diagnostics.subscribe('rollgate:redis', note);
-    for (let i = 0; i < 30; i++) {
-      expect(await limiter('a')).toBe(0);
-      clock.advance(60);
-    }
-    diagnostics.unsubscribe('rollgate:redis', note);
-    expect(commands.filter((command) => command === 'lease')).toEqual([]);
-    expect(limiter.stats()).toMatchObject({ leases: 0, leased: 0, returned: 0, local: 0 });
-  });
-
   test('an attempt on a lease ends in the same turn, and other processes see its permits as used', async () => {
-    const { limiter, used } = await withLease();
+    const { limiter, used } = await openLeased();
     const before = await used();
     let isDone = false;
     limiter('a').then(() => {
@@ -159,21 +76,40 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     expect(await used()).toBe(before);
     await limiter.close();
     expect(await used()).toBe(62);
-    expect(limiters[1].stats().leases).toBeUndefined();
   });
 
-  test('a decision on a lease shows the usage, with the own balance as remaining', async () => {
-    const { limiter } = await withLease();
-    const first = await limiter.attempt('a');
-    const second = await limiter.attempt('a', { cost: 2 });
-    expect(first).toMatchObject({ allowed: true, timeLeft: 0, blockedBy: null });
-    expect(first.limits[0]).toMatchObject({ maxInInterval: 1000, used: 62, remaining: 938 });
-    expect(second.actionsLeft).toBe(first.actionsLeft - 2);
-    expect(second.limits[0].used).toBe(64);
+  test('what `close` gives back is sent before its client is closed', async () => {
+    const { limiter, used, client } = await openLeased();
+    const closed = limiter.close();
+    await Promise.all([closed, (client?.close ?? client?.quit)?.call(client)]);
+    expect(await used()).toBe(61);
+  });
+});
+
+describe('leases', () => {
+  const localOf = async (limiter, action) => {
+    const before = limiter.stats().local;
+    await action();
+    return limiter.stats().local - before;
+  };
+
+  test('an id that is asked for seldom is as without the option', async () => {
+    const { advance, create } = group();
+    const limiter = create();
+    const commands = [];
+    const note = ({ command }) => commands.push(command);
+    diagnostics.subscribe('rollgate:redis', note);
+    for (let i = 0; i < 30; i++) {
+      expect(await limiter('a')).toBe(0);
+      advance(60);
+    }
+    diagnostics.unsubscribe('rollgate:redis', note);
+    expect(commands.filter((command) => command === 'lease')).toEqual([]);
+    expect(limiter.stats()).toMatchObject({ leases: 0, leased: 0, returned: 0, local: 0 });
   });
 
   test('decisions count on from one lease to the next, and reset with the oldest action', async () => {
-    const { clock, create } = group();
+    const { clock, advance, create } = group();
     const limiter = create();
     const begun = clock();
     for (let used = 1; used <= 200; used++) {
@@ -182,21 +118,21 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
       expect(decision.limits[0]).toMatchObject({ used, remaining: 1000 - used });
       const late = decision.resetIn - (SECOND - (clock() - begun));
       expect(late === 0 || late === 4).toBe(true); // by what passed before the answer to a request
-      clock.advance(4);
+      advance(4);
     }
     expect(limiter.stats().local).toBeGreaterThan(100);
   });
 
   test('a clock that steps back does not lose uses', async () => {
-    const { clock, limiter, used } = await withLease();
+    const { advance, limiter, used } = await withLease();
     const local = await localOf(limiter, async () => {
       for (const step of [50, -40, 5, -10, 20]) {
-        clock.advance(step);
+        advance(step);
         for (let i = 0; i < 4; i++) await limiter('a');
       }
     });
     expect(local).toBe(20);
-    clock.advance(15);
+    advance(15);
     await limiter.close();
     expect(await used()).toBe(61 + 20);
   });
@@ -210,36 +146,23 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     expect((await limiter.peek('a', { cost: 900 })).limits[0].used).toBe(used.used + 900);
   });
 
-  test('what a lease did not use comes back with its settlement, what a lost process took after the guard', async () => {
-    const { clock, limiter, used } = await withLease({ maxInInterval: 100 });
-    const { leased, returned } = limiter.stats();
-    const lost = leased - returned;
-    expect(lost).toBeGreaterThan(0);
-    const settled = await localOf(limiter, () => limiter('a'));
-    expect(settled).toBe(1);
-    clock.advance(SECOND + LEASE + GUARD - 1 - 4);
-    expect(await used()).toBeGreaterThan(0);
-    clock.advance(5 + 4);
-    expect(await used()).toBe(0);
-  });
-
   test('a refusal is remembered for its time left, a quarter of a lease at least', async () => {
-    const { clock, create } = group({ maxInInterval: 700 });
+    const { advance, create } = group({ maxInInterval: 700 });
     const limiter = create();
     let decision;
     do {
       decision = await limiter.attempt('a');
-      clock.advance(1);
+      advance(1);
     } while (decision.allowed);
-    clock.advance(decision.timeLeft - 3);
+    advance(decision.timeLeft - 3);
     await limiter.block('a', 0); // forgets the refusal
     decision = await limiter.attempt('a');
     expect(decision).toMatchObject({ allowed: false, timeLeft: LEASE / 4, resetIn: LEASE / 4 });
-    clock.advance(LEASE / 4 - 1);
+    advance(LEASE / 4 - 1);
     const repeated = await localOf(limiter, async () => {
       expect((await limiter.attempt('a')).timeLeft).toBe(1);
     });
-    clock.advance(1);
+    advance(1);
     expect([repeated, await limiter('a')]).toEqual([1, 0]);
   });
 
@@ -265,9 +188,9 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     });
 
     test('a refund after the end takes it from what the server has recorded', async () => {
-      const { clock, limiter, used } = await withLease();
+      const { advance, limiter, used } = await withLease();
       const decision = await limiter.attempt('a', { cost: 3 });
-      clock.advance(LEASE);
+      advance(LEASE);
       await limiter('b'); // another id does not settle it
       await limiter('a');
       const recorded = await used();
@@ -277,9 +200,9 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     });
 
     test('a refund of what was too old to be recorded finds nothing', async () => {
-      const { clock, limiter, plain, used } = await withLease({ interval: LEASE });
+      const { advance, limiter, plain, used } = await withLease({ interval: LEASE });
       const decision = await limiter.attempt('a', { cost: 5 });
-      clock.advance(1.5 * LEASE);
+      advance(1.5 * LEASE);
       await plain.attempt('a', { cost: 20 });
       await limiter('a');
       const before = await used();
@@ -319,11 +242,8 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     const local = await localOf(limiter, async () => {
       const decisions = await limiter.attemptMany(['a', 'b', 'a']);
       expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true]);
-      expect(await Promise.all(decisions.map((one) => limiter.refund(one)))).toEqual([
-        true,
-        true,
-        true,
-      ]);
+      const refunds = await Promise.all(decisions.map((one) => limiter.refund(one)));
+      expect(refunds).toEqual([true, true, true]);
     });
     expect(local).toBe(2);
   });
@@ -348,28 +268,13 @@ describe.each(EACH_CLIENT)('leases over %s', (_name, open) => {
     expect(ended).toEqual([300, 1]);
   });
 
-  test('what `close` gives back is sent before its client is closed', async () => {
-    const { clock, create } = group();
-    const redis = open(server.url);
-    if (redis.client === undefined) return;
-    const [limiter, plain] = [create({ redis }), create({ lease: undefined })];
-    await warm(clock, limiter);
-    const closed = limiter.close();
-    const quitted = (redis.client.close ?? redis.client.quit).call(redis.client);
-    await Promise.all([closed, quitted]);
-    expect((await plain.usage('a')).used).toBe(61);
-  });
-
   test('named limits count each permit in each window', async () => {
     const limits = [
       { name: 'second', interval: SECOND, maxInInterval: 200 },
       { name: 'minute', interval: 60_000, maxInInterval: 1000 },
     ];
-    const { limiter, plain } = await withLease({
-      limits,
-      interval: undefined,
-      maxInInterval: undefined,
-    });
+    const replaced = { interval: undefined, maxInInterval: undefined };
+    const { limiter, plain } = await withLease({ limits, ...replaced });
     const decision = await limiter.attempt('a', { cost: 2 });
     expect(decision.limits.map(({ used }) => used)).toEqual([63, 63]);
     await limiter.close();

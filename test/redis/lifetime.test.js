@@ -22,14 +22,14 @@ const server = redisForTests();
 
 const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 
-/** What the programs below share: `limiterAt(url or options)`, and `print` for what they say. */
+/** What the programs below share: `limiterAt(url or options of a connection)`, and `print` for what they say. */
 const prelude = () => `
   const RateLimiter = require('rollgate');
   const url = '${server.url}';
-  const limiterAt = (where) => {
+  const limiterAt = (where, options) => {
     const connection = typeof where === 'string' ? { url: where } : where;
-    const redis = { commandTimeout: ${patient(15_000)}, ...connection };
-    return RateLimiter({ redis, interval: 60_000, maxInInterval: 1000 });
+    const redis = { commandTimeout: ${LONG}, ...connection };
+    return RateLimiter({ redis, interval: 60_000, maxInInterval: 1000, ...options });
   };
   const codeOf = (promise) => promise.then(String, ({ code }) => code);
   const print = (result) => console.log(JSON.stringify(result));
@@ -76,37 +76,35 @@ test('a program ends by itself', async () => {
       'ERR_ROLLGATE_REDIS_TIMEOUT',
     ],
   };
-  const printed = await Promise.all(
-    Object.entries(programs).map(async ([when, [source]]) => [
-      when,
-      await askProgram(prelude() + source).catch(({ message }) => message),
-    ]),
-  );
-  expect(printed).toEqual(Object.entries(programs).map(([when, [, result]]) => [when, result]));
+  const printed = {};
+  const expected = {};
+  const asking = Object.entries(programs).map(async ([when, [source, result]]) => {
+    expected[when] = result;
+    printed[when] = await askProgram(prelude() + source).catch(({ message }) => message);
+  });
+  await Promise.all(asking);
+  expect(printed).toEqual(expected);
 });
 
 describe('close', () => {
   test('fails the calls under way, whatever the state of the connection', async () => {
     const silent = await peers.silentPeer();
     const places = [server.url, silent.url, 'redis://127.0.0.1:1', { host: 'localhost', port: 1 }];
-    for (const place of places) {
-      for (const turns of [0, 1, 2, 3]) {
-        const limiter = nativeLimiter(place, { maxInInterval: 1000 });
-        const calls = [limiter('a'), limiter.attemptMany(times(100, String)), limiter.clear('a')];
-        calls.push(limiter.clearAll(), promisify(limiter)('a'));
-        const outcomes = calls.map((call) => outcomeOf(call));
-        for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
-        await limiter.close();
-        for (const outcome of await Promise.all(outcomes)) {
-          const isAnswer = typeof outcome !== 'string';
-          if (!isAnswer) expect(outcome).toMatch(/_CLOSED$|_UNREACHABLE$/);
-          else expect(place).toBe(server.url);
-        }
+    for (const [place, turns] of places.flatMap((one) => [0, 1, 2, 3].map((n) => [one, n]))) {
+      const limiter = nativeLimiter(place, { maxInInterval: 1000 });
+      const calls = [limiter('a'), limiter.attemptMany(times(100, String)), limiter.clear('a')];
+      calls.push(limiter.clearAll(), promisify(limiter)('a'));
+      const outcomes = calls.map((call) => outcomeOf(call));
+      for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+      await limiter.close();
+      for (const outcome of await Promise.all(outcomes)) {
+        if (typeof outcome === 'string') expect(outcome).toMatch(/_CLOSED$|_UNREACHABLE$/);
+        else expect(place).toBe(server.url);
       }
     }
   });
 
-  test('may be called from the callback of a result', async () => {
+  test('may be called from the callback of a result or a failure', async () => {
     const limiter = nativeLimiter(server.url, { maxInInterval: 1000 });
     const others = [];
     const answer = await new Promise((resolve) => {
@@ -121,6 +119,11 @@ describe('close', () => {
     expect(answer.slice(0, 2)).toEqual([null, 0]);
     for (const outcome of await Promise.all(others)) expect([0, CLOSED]).toContain(outcome);
     expect(await outcomeOf(limiter('a'))).toBe(CLOSED);
+    const lost = nativeLimiter('redis://127.0.0.1:1');
+    const code = await new Promise((resolve) => {
+      lost('a', (error) => lost.close().then(() => resolve(error.code)));
+    });
+    expect(code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
   });
 
   // Kills: results that are delivered in the middle of a delivery, so that the rest of it reads their numbers.
@@ -133,22 +136,13 @@ describe('close', () => {
     await Promise.all(times(8, (i) => limiter(`before ${i}`))); // numbers of calls are used again
     const onCall = ({ type }) => type === 'call' && limiter.close();
     diagnostics.subscribe('rollgate:redis', onCall);
-    const answered = times(count, (i) => outcomeOf(limiter(`a${i}`)));
+    const calls = times(count, (i) => outcomeOf(limiter(`a${i}`)));
     await new Promise(setImmediate);
-    const later = times(20, (i) => outcomeOf(limiter(`b${i}`)));
-    const outcomes = await Promise.all(answered);
+    calls.push(...times(20, (i) => outcomeOf(limiter(`b${i}`))));
+    const outcomes = await Promise.all(calls);
     diagnostics.unsubscribe('rollgate:redis', onCall);
     expect(outcomes[0]).toBe(5000);
     for (const outcome of outcomes) expect([5000, CLOSED]).toContain(outcome);
-    for (const outcome of await Promise.all(later)) expect([5000, CLOSED]).toContain(outcome);
-  });
-
-  test('may be called from the callback of a failure', async () => {
-    const limiter = nativeLimiter('redis://127.0.0.1:1');
-    const code = await new Promise((resolve) => {
-      limiter('a', (error) => limiter.close().then(() => resolve(error.code)));
-    });
-    expect(code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
   });
 
   test('a callback that throws is an uncaught exception, and the limiter lives on', async () => {
@@ -164,44 +158,64 @@ describe('close', () => {
 });
 
 describe('a dropped limiter', () => {
-  const collecting = `
-    async function collect() {
-      gc();
-      await new Promise(setImmediate);
-    }
-  `;
+  /** What a program prints that runs `source`, where count() gives the connections named 'dropped'. */
+  const asking = (source) =>
+    askProgram(
+      `${prelude()}
+      const { clientsNamed } = require('./test/support/redis-clients');
+      const redis = new (require('ioredis'))(url);
+      const server = { command: (...words) => redis.call(...words) };
+      const count = async () => (await clientsNamed(server, 'dropped')).length;
+      const useAll = (limiters) => Promise.all(limiters.map((limiter) => limiter('a')));
+      async function collect() {
+        await new Promise(setImmediate); // until then, deref() of a WeakRef keeps what it gives
+        gc();
+        await new Promise(setImmediate);
+      }
+      (async () => {${source}})().then(print).finally(() => redis.disconnect());`,
+      { flags: ['--expose-gc'] },
+    );
 
   test('has its connection closed, if it was the last one', async () => {
-    const source = `${collecting}
-      const { clientsNamed } = require('./test/support/redis-clients');
-      const { startRedis } = require('./test/support/redis-server');
-      const count = async (server) => (await clientsNamed(server, 'dropped')).length;
-      async function use(server) {
-        const limiters = Array.from({ length: 20 }, () =>
-          limiterAt({ url: server.url, connectionName: 'dropped' }));
-        await Promise.all(limiters.map((limiter) => limiter('a')));
-        return count(server);
-      }
-      (async () => {
-        const server = await startRedis();
-        const most = await use(server);
-        while ((await count(server)) > 0) await collect();
-        await server.dispose();
-        print(most);
-      })();
-    `;
-    expect(await askProgram(prelude() + source, { flags: ['--expose-gc'] })).toBe(1);
+    const most = await asking(`
+      const make = () => limiterAt({ url, connectionName: 'dropped' });
+      await useAll(Array.from({ length: 20 }, make));
+      const most = await count();
+      while ((await count()) > 0) await collect();
+      return most;
+    `);
+    expect(most).toBe(1);
+  });
+
+  // Kills: a dropped limiter that is counted as a user of its connection for ever.
+  test('leaves nothing on a connection, which ends with the last one', async () => {
+    const open = await asking(`
+      const connection = RateLimiter.createRedisConnection({ url, connectionName: 'dropped' });
+      const make = () => RateLimiter({ interval: 60_000, maxInInterval: 2, connection });
+      const kept = make();
+      const use = async () => {
+        const limiters = Array.from({ length: 20 }, make);
+        await useAll(limiters);
+        return limiters.map((limiter) => new WeakRef(limiter));
+      };
+      const dropped = await use();
+      while (dropped.some((ref) => ref.deref() !== undefined)) await collect();
+      await kept('a');
+      const open = await count();
+      await kept.close();
+      while ((await count()) > 0) await collect();
+      return [open, typeof connection];
+    `);
+    expect(open).toEqual([1, 'object']);
   });
 
   test('still answers the calls it was dropped with', async () => {
-    const source = `${collecting}
+    const timesLeft = await asking(`
       const calls = Array.from({ length: 50 }, (_, i) => limiterAt(url)(i));
-      (async () => {
-        for (let i = 0; i < 5; i++) await collect();
-        print((await Promise.all(calls)).every((timeLeft) => timeLeft === 0));
-      })();
-    `;
-    expect(await askProgram(prelude() + source, { flags: ['--expose-gc'] })).toBe(true);
+      for (let i = 0; i < 5; i++) await collect();
+      return Promise.all(calls);
+    `);
+    expect(timesLeft).toEqual(times(50, () => 0));
   });
 });
 
@@ -219,9 +233,7 @@ test('a program that ends with calls under way ends well each time', async () =>
 
 slow.describe('worker threads', () => {
   const connectionsGone = (name) =>
-    waitUntil('their connections are gone', async () => {
-      return (await clientsNamed(server, name)).length === 0;
-    });
+    waitUntil('they are gone', async () => (await clientsNamed(server, name)).length === 0);
 
   test('count together, and end by themselves', async () => {
     const workerData = {
@@ -231,10 +243,9 @@ slow.describe('worker threads', () => {
       redis: { url: server.url, connectionName: 'use', commandTimeout: LONG },
     };
     const workers = Array.from({ length: 4 }, () => new Worker(WORKER, { workerData }));
-    const ends = workers.map((worker) => once(worker, 'exit'));
-    const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
-    expect(answers).toEqual([[true], [true], [true], [true]]);
-    expect(await Promise.all(ends)).toEqual([[0], [0], [0], [0]]);
+    const told = (event) => Promise.all(workers.map((worker) => once(worker, event)));
+    const [answers, ends] = await Promise.all([told('message'), told('exit')]);
+    expect([answers, ends]).toEqual([Array(4).fill([true]), Array(4).fill([0])]);
     const limiter = nativeLimiter(server.url, { maxInInterval: 1e6, namespace: 'together' });
     expect((await limiter.peek('a')).limits[0].used).toBe(2001);
     await Promise.all([limiter.close(), connectionsGone('use')]);
@@ -254,48 +265,37 @@ slow.describe('worker threads', () => {
     ];
     const source = `
       const { Worker } = require('node:worker_threads');
-      const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+      const { setTimeout: pause } = require('node:timers/promises');
       const workerData = ${JSON.stringify({ task: 'callRedis', namespace: 'terminated', redis })};
       const terminateMany = async (start) => {
         for (let i = start; i < ${ROUNDS}; i += 3) {
           const worker = new Worker(${JSON.stringify(WORKER)}, { workerData });
           await new Promise((resolve) => worker.once('message', resolve));
-          await later((i * 7) % 40);
+          await pause((i * 7) % 40);
           await worker.terminate();
         }
       };
-      Promise.all([0, 1, 2].map(terminateMany)).then(() => console.log(JSON.stringify('lives')));
+      Promise.all([0, 1, 2].map(terminateMany)).then(() => print('lives'));
     `;
-    expect(await askProgram(source)).toBe('lives');
+    expect(await askProgram(prelude() + source)).toBe('lives');
     await connectionsGone('terminated');
   });
 });
 
-slow.describe('processes', () => {
-  const waiter = (count) => `
-    const RateLimiter = require('rollgate');
-    const limiter = RateLimiter({
-      redis: { url: '${server.url}', commandTimeout: ${LONG} },
-      namespace: 'racers',
-      interval: 50,
-      maxInInterval: 5,
-    });
-    (async () => {
-      const waiting = Array.from({ length: ${count} }, (_, i) => limiter.wait('a').then(() => i));
-      const order = [];
-      for (const one of waiting) one.then((i) => order.push(i));
-      await Promise.all(waiting);
-      const { allowed, blocked } = limiter.stats();
-      console.log(JSON.stringify({ allowed, blocked, inOrder: order.every((i, at) => i === at) }));
-    })();
+slow.test(
+  'processes that wait for one id are all let in, each in its order, and end by themselves',
+  async () => {
+    const source = `
+    const limiter = limiterAt(url, { namespace: 'racers', interval: 50, maxInInterval: 5 });
+    const order = [];
+    const waiting = Array.from({ length: 12 }, (_, i) => limiter.wait('a').then(() => order.push(i)));
+    Promise.all(waiting).then(() => print({ ...limiter.stats(), order }));
   `;
-
-  test('that wait for one id are all let in, each in its order, and end by themselves', async () => {
-    const results = await Promise.all(Array.from({ length: 3 }, () => askProgram(waiter(12))));
-    for (const { allowed, blocked, inOrder } of results) {
-      expect({ allowed, inOrder }).toEqual({ allowed: 12, inOrder: true });
+    const results = await Promise.all(times(3, () => askProgram(prelude() + source)));
+    for (const { allowed, blocked, order } of results) {
+      expect([allowed, order]).toEqual([12, times(12, (i) => i)]);
       // Each refusal is a race lost to an action of another process.
       expect(blocked).toBeLessThanOrEqual(24);
     }
-  });
-});
+  },
+);

@@ -102,12 +102,6 @@ describe('credentials', () => {
     expect(error.code).toBe(UNREACHABLE);
     expect(error.message).toContain('no connection within 100 ms');
   });
-
-  test('that the server refuses are in no message', async () => {
-    const error = await errorOf(limiterWith(() => ({ username: 'eve', password: SECRET }))('a'));
-    expect(error.code).toBe(AUTH);
-    expect(everythingIn(error)).not.toContain(SECRET);
-  });
 });
 
 describe('a name with several addresses', () => {
@@ -268,6 +262,7 @@ describe('options that contradict each other', () => {
   });
 });
 
+// Kills: asking a Sentinel for commandTimeout, which would outlast the patience with these programs.
 test('a program whose routes fail ends by itself', async () => {
   const silent = await peers.silentPeer();
   const sentinels = (port) => `sentinels: [{ host: '127.0.0.1', port: ${port} }], name: 'm'`;
@@ -284,7 +279,7 @@ test('a program whose routes fail ends by itself', async () => {
   const ask = (redis) =>
     askProgram(`
       const RateLimiter = require('rollgate');
-      const options = { commandTimeout: ${patient(15_000)}, ${redis} };
+      const options = { commandTimeout: ${patient(600_000)}, ${redis} };
       const limiter = RateLimiter({ redis: options, interval: 1000, maxInInterval: 1 });
       limiter('a').catch(({ code }) => console.log(JSON.stringify(code)));
     `);

@@ -43,6 +43,24 @@ describe('what a process believes in', () => {
     expect(await find(slot, limiter)).toBe(true);
   });
 
+  // Kills: an earliest confirmation that is that of the first slot.
+  test('it believes from the moment at which it asked, whichever answer came first', async () => {
+    const [limiter, gated] = await makeGated({ ttl: TTL, max: 2 });
+    await usedBy(limiter); // so that the server has the script
+    const held = gated.holdReply();
+    const asked = limiter.acquire('a');
+    const release = await held;
+    sleepFor(TTL / 2);
+    const later = await limiter.acquire('b');
+    release();
+    const slot = await asked;
+    const losses = () => [slot.lost.aborted, later.lost.aborted];
+    expect(losses()).toEqual([false, false]);
+    jest.restoreAllMocks();
+    sleepFor((TTL * 7) / 8);
+    expect(losses()).toEqual([true, false]);
+  });
+
   // Kills: a listener that finds others alive which are lost as well.
   test('all that were lost in a stop are lost for the first listener', async () => {
     const limiter = make({ ttl: TTL, max: 3 });

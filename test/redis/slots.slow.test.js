@@ -50,7 +50,7 @@ test.each([1, 2])(
   'never more than max are held, and nothing is after the processes have died: seed %d',
   async (seed) => {
     const max = 5;
-    const found = await holdWithFaults({ seed, seconds: 30, max });
+    const found = await holdWithFaults({ seed, seconds: 12, max });
     expect(found.uses).toBeGreaterThan(100);
     expect(found).toMatchObject({ inconsistent: 0, usedAfter: 0 });
     expect([found.mostUsed, found.mostOnServer]).toEqual([max, max]);

@@ -1,7 +1,7 @@
 // TLS of the native client: whom it trusts, what it negotiates, and what it makes of broken connections.
 'use strict';
 
-const { constants, createPrivateKey } = require('node:crypto');
+const { createPrivateKey } = require('node:crypto');
 const tls = require('node:tls');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { nativeLimiter } = require('../support/redis-clients');
@@ -9,7 +9,7 @@ const { startRedis, startRedisWithTls } = require('../support/redis-server');
 const { catchError } = require('../support/set-up');
 const peers = require('../support/tcp-peers');
 const { all, patient } = require('../support/tiers');
-const { DAY_MS, makeAuthority, startReversingServer } = require('../support/tls-servers');
+const { makeAuthority, startForeignServer } = require('../support/tls-servers');
 const { randomFrom } = require('../support/traces');
 
 const UNREACHABLE = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
@@ -52,8 +52,6 @@ describe('a server is trusted', () => {
     ['unchecked', 'localhost', { rejectUnauthorized: false }],
     ['by a check of the user', 'localhost', { ca, servername: 'x', checkServerIdentity: () => {} }],
     ['by a context of the user', '127.0.0.1', { secureContext: tls.createSecureContext({ ca }) }],
-    ['with TLS 1.3 alone', '127.0.0.1', { ca, minVersion: 'TLSv1.3' }],
-    ['with a cipher of TLS 1.3', '127.0.0.1', { ca, ciphers: 'TLS_CHACHA20_POLY1305_SHA256' }],
   ])('%s', async (_, host, tls) => {
     await expectLimits({ url: `rediss://${host}:${redis.port}`, tls });
   });
@@ -83,17 +81,10 @@ describe('a server is not trusted', () => {
 
   test.each([
     ['unknown authority', () => other.issue(), /unable to verify/],
-    ['self-signed', () => authority.issueSelfSigned(), /self.signed/],
-    [
-      'another name',
-      () => authority.issue({ names: 'DNS:elsewhere.example' }),
-      /not in the cert's list/,
-    ],
-    ['another address', () => authority.issue({ names: 'IP:127.0.0.2' }), /not in the cert's list/],
-    ['expired', () => authority.issue({ untilMs: -DAY_MS / 2 }), /has expired/],
-    ['not yet valid', () => authority.issue({ fromMs: DAY_MS / 2 }), /not yet valid/],
+    ['another name', () => authority.issue('DNS:elsewhere.example'), /not in the cert's list/],
+    ['another address', () => authority.issue('IP:127.0.0.2'), /not in the cert's list/],
   ])('%s', async (_, makeCertificate, reason) => {
-    const message = await refusalOf(at(await startReversingServer(makeCertificate())));
+    const message = await refusalOf(at(await startForeignServer(makeCertificate())));
     expect(message).toContain('certificate verify failed: ');
     expect(message).toMatch(reason);
   });
@@ -143,10 +134,8 @@ describe('a client', () => {
 // Kills: an option that is blamed for the fault of another one, or not passed on.
 test.each([
   ['ca', { ca: 'no certificate' }],
-  ['ca', { ca: [ca, good.key] }],
   ['ca', { ca: `${ca}-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n` }],
   ['cert', { cert: 'no certificate', key: good.key }],
-  ['key', { cert: good.cert, key: 'no key' }],
   ['key', { cert: good.cert, key: other.issue().key }],
   ['ciphers', { ciphers: 'no-cipher' }],
   ['ecdhCurve', { ca, ecdhCurve: 'no-curve' }, 'Failed to set ECDH curve'],
@@ -168,25 +157,16 @@ test.each([
 
 describe('a server without anything in common', () => {
   test.each([
-    ['versions', ['-tls1_2'], { minVersion: 'TLSv1.3' }, /protocol/],
+    ['versions', { maxVersion: 'TLSv1.2' }, { minVersion: 'TLSv1.3' }, /protocol/],
     [
-      'ciphers of TLS 1.2',
-      ['-tls1_2', '-cipher', 'ECDHE-ECDSA-AES256-GCM-SHA384'],
+      'ciphers',
+      { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES256-GCM-SHA384' },
       { ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' },
       /handshake failure/,
     ],
-    [
-      'ciphers of TLS 1.3',
-      ['-tls1_3', '-ciphersuites', 'TLS_AES_256_GCM_SHA384'],
-      { ciphers: 'TLS_AES_128_GCM_SHA256' },
-      /handshake failure/,
-    ],
-    ['versions up to 1.2', ['-tls1_3'], { maxVersion: 'TLSv1.2' }, /protocol/],
-    ['versions but 1.3', ['-tls1_3'], { secureOptions: constants.SSL_OP_NO_TLSv1_3 }, /protocol/],
-    ['signatures', ['-tls1_2'], { sigalgs: 'RSA+SHA256' }, /handshake failure/],
-    ['protocols above TLS', ['-alpn', 'other'], { ALPNProtocols: ['redis'] }, /no application/],
-  ])('%s', async (_, args, tls, reason) => {
-    const port = await startReversingServer(good, ...args);
+    ['protocols', { ALPNProtocols: ['other'] }, { ALPNProtocols: ['redis'] }, /no application/],
+  ])('%s', async (_, options, tls, reason) => {
+    const port = await startForeignServer(good, options);
     expect(await refusalOf(at(port, { ca, ...tls }))).toMatch(reason);
   });
 });
@@ -195,7 +175,7 @@ describe('a server that is not what the URL says', () => {
   const soon = { connectTimeout: patient(200) };
 
   test('speaks TLS, but is not Redis', async () => {
-    const limiter = nativeLimiter(at(await startReversingServer(good)));
+    const limiter = nativeLimiter(at(await startForeignServer(good)));
     for (const id of ['a', 'b']) expect((await errorOf(limiter(id))).code).toMatch(/^ERR_ROLLGATE/);
   });
 
@@ -234,31 +214,26 @@ describe('a server that is not what the URL says', () => {
 
 describe('a broken connection ends in an error or a right answer, and heals', () => {
   const AT_ONCE = 8;
-  const CALLS = 20;
-  const IDS = Array.from({ length: CALLS }, (_, i) => `id-${i}`);
   const TIMES = {
     connectTimeout: patient(250),
     commandTimeout: patient(500),
     retry: { min: 1, max: 20 },
   };
   const ENDS = [0, UNREACHABLE, 'ERR_ROLLGATE_REDIS_TIMEOUT'];
-  let ofOneCall;
-  let ofAllCalls;
+  /** How many bytes pass until the first answer has come. */
+  let passed;
 
   beforeAll(async () => {
     const peer = await peers.faultyPeer(redis.port);
-    const limiter = nativeLimiter(at(peer.port));
-    await limiter('id-0');
-    ofOneCall = { ...peer.passed };
-    for (const id of IDS) await limiter(id);
-    ofAllCalls = { ...peer.passed };
+    await nativeLimiter(at(peer.port))('a');
+    passed = peer.passed;
   });
 
-  /** Calls through a peer with this fault, and then through the same peer without it. */
-  async function expectHealing(fault, calls) {
+  /** A call through a peer with this fault, and then through the same peer without it. */
+  async function expectHealing(fault) {
     const peer = await peers.faultyPeer(redis.port, fault);
     const limiter = nativeLimiter(at(peer.port, { ca }, TIMES));
-    for (const id of IDS.slice(0, calls)) expect(ENDS).toContain(await outcomeOf(limiter(id)));
+    expect(ENDS).toContain(await outcomeOf(limiter('a')));
     peer.heal();
     await waitUntil(`calls succeed after ${JSON.stringify(fault)}`, async () => {
       return Number.isInteger(await limiter('healed'));
@@ -267,16 +242,9 @@ describe('a broken connection ends in an error or a right answer, and heals', ()
     await peer.close();
   }
 
-  async function expectAllToHeal(faults, calls) {
-    for (let i = 0; i < faults.length; i += AT_ONCE) {
-      const some = faults.slice(i, i + AT_ONCE);
-      await Promise.all(some.map((fault) => expectHealing(fault, calls)));
-    }
-  }
-
-  /** Every offset; in the fast tier every 16th, from a random one. */
+  /** Every fourth offset, in the fast tier every 16th, from a random one. */
   function offsetsBelow(end) {
-    const step = all ? 1 : 16;
+    const step = all ? 4 : 16;
     const first = randomFrom(end).between(0, step - 1);
     return Array.from({ length: Math.ceil((end - first) / step) }, (_, i) => first + i * step);
   }
@@ -289,23 +257,10 @@ describe('a broken connection ends in an error or a right answer, and heals', ()
   ])(
     '%s any byte of the %s up to its first answer',
     async (kind, from) => {
-      const offsets = offsetsBelow(ofOneCall[from]);
-      await expectAllToHeal(
-        offsets.map((offset) => ({ kind, from, at: offset })),
-        1,
-      );
-    },
-    600_000,
-  );
-
-  test.each(['server', 'client'])(
-    'flip bytes of the %s later',
-    async (from) => {
-      const random = randomFrom(21);
-      const faults = Array.from({ length: all ? 100 : 10 }, () => {
-        return { kind: 'flip', from, at: random.between(ofOneCall[from], ofAllCalls[from]) };
-      });
-      await expectAllToHeal(faults, CALLS);
+      const faults = offsetsBelow(passed[from]).map((offset) => ({ kind, from, at: offset }));
+      for (let i = 0; i < faults.length; i += AT_ONCE) {
+        await Promise.all(faults.slice(i, i + AT_ONCE).map(expectHealing));
+      }
     },
     600_000,
   );

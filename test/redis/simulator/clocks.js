@@ -12,25 +12,24 @@ class ProcessClocks {
   #rate = 1;
   #isSuspended = false;
   #isUnseen = false;
-  #steady;
-  #boot;
-  #wall;
+  #times;
 
   constructor(schedule, random) {
     this.#schedule = schedule;
     this.#at = schedule.now;
-    this.#steady = random.between(0, 1e6);
-    this.#boot = this.#steady + random.between(0, 1e6);
-    this.#wall = BEGINNING / 1000 + random.between(-1e6, 1e6);
+    const steady = random.between(0, 1e6);
+    const boot = steady + random.between(0, 1e6);
+    this.#times = { steady, boot, wall: BEGINNING / 1000 + random.between(-1e6, 1e6) };
   }
 
   #go() {
     const ms = ((this.#schedule.now - this.#at) / 1000) * this.#rate;
     this.#at = this.#schedule.now;
-    if (this.#isUnseen) return;
-    this.#boot += ms;
-    this.#wall += ms;
-    if (!this.#isSuspended) this.#steady += ms;
+    if (this.#isUnseen) return this.#times;
+    this.#times.boot += ms;
+    this.#times.wall += ms;
+    if (!this.#isSuspended) this.#times.steady += ms;
+    return this.#times;
   }
 
   get rate() {
@@ -50,24 +49,12 @@ class ProcessClocks {
   }
 
   stepWall(ms) {
-    this.#go();
-    this.#wall += ms;
+    this.#go().wall += ms;
   }
 
-  steady() {
-    this.#go();
-    return this.#steady;
-  }
-
-  boot() {
-    this.#go();
-    return this.#boot;
-  }
-
-  wall() {
-    this.#go();
-    return this.#wall;
-  }
+  steady = () => this.#go().steady;
+  boot = () => this.#go().boot;
+  wall = () => this.#go().wall;
 }
 
 /** In us. `reference` has the steps forward of the server's time, and not those backward, which `behind` has. */

@@ -110,10 +110,6 @@ const FAULTS = {
     process.clocks.rate = anyRate(random);
     schedule.note(`the clocks of ${process.name} run at ${process.clocks.rate}`);
   },
-  forgetScripts({ server, schedule }) {
-    schedule.note('the server forgets its scripts');
-    server.forgetScripts();
-  },
 };
 
 function cut({ schedule, anyHaltUs }, process) {

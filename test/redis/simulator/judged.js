@@ -30,7 +30,7 @@ function readGroup(word) {
 
 /** Those that were allowed: { id, cost }. */
 function allowedIn([name, , keyCount, ...rest], reply) {
-  if (name !== 'evalsha' && name !== 'eval') return [];
+  if (name !== 'evalsha') return [];
   const keys = rest.slice(0, keyCount);
   const groups = rest.slice(Number(keyCount) + 1).map(readGroup);
   const allowed = [];
@@ -51,7 +51,7 @@ function allowedIn([name, , keyCount, ...rest], reply) {
 
 /** Whether the message settles an attempt that is recorded: the server does that again if it is repeated. */
 function settlesAttempt([name, , keyCount, ...rest]) {
-  if (name !== 'evalsha' && name !== 'eval') return false;
+  if (name !== 'evalsha') return false;
   const groups = rest.slice(Number(keyCount) + 1);
   return groups.some(
     (word) => Buffer.isBuffer(word) && readGroup(word).operation === OPERATIONS.SETTLE,

@@ -41,7 +41,6 @@ class LeasesWorkload {
   processes;
   lifetimeUs;
   uses = 0;
-  localUses = 0;
   #simulation;
   #options;
   #usesOf;
@@ -164,7 +163,6 @@ class LeasesWorkload {
     const judgedAt = this.#judgedBy.get(process).take(id, cost);
     this.uses += 1;
     if (judgedAt === undefined) {
-      this.localUses += 1;
       this.#filler ??= this.#createFiller();
       this.#filler.used(id, process);
     }
@@ -211,12 +209,11 @@ async function quietly(promise) {
   }
 }
 
-/** Promises { violation, uses, localUses, messages } of a simulation of so many lifetimes of a lease. */
+/** Promises { violation, uses } of a simulation of so many lifetimes of a lease. */
 async function simulateLeases(options, lifetimes = 60) {
   const simulation = new Simulation(options, (own) => new LeasesWorkload(own));
-  const { uses, localUses } = await simulation.run(lifetimes);
-  const { violation, network } = simulation;
-  return { violation, uses, localUses, messages: network.messages };
+  const { uses } = await simulation.run(lifetimes);
+  return { violation: simulation.violation, uses };
 }
 
 module.exports = { simulateLeases };

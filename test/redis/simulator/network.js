@@ -7,8 +7,8 @@ const { settlesAttempt } = require('./judged');
 const LATENCY_US = [100, 1500];
 
 class Network {
-  messages = 0;
   #simulation;
+  #messages = 0;
 
   constructor(simulation) {
     this.#simulation = simulation;
@@ -39,10 +39,9 @@ class Network {
 
   #send(process, words, caller) {
     const { random, mood, schedule } = this.#simulation;
-    this.messages += 1;
+    this.#messages += 1;
     process.sentAt = schedule.now;
-    const number = this.messages;
-    const what = `message ${number} of ${process.name}`;
+    const what = `message ${this.#messages} of ${process.name}`;
     schedule.note(`${what}: ${words[0]} ${words[3] ?? ''}`);
     const isRepeated = random.chance(mood.repeated) && !settlesAttempt(words);
     const copies = isRepeated ? 2 : 1;

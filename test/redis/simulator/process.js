@@ -30,11 +30,11 @@ class SimulatedProcess {
   #due = []; // while it is halted
   #timers = new Set();
 
-  constructor(name, simulation, variant) {
+  constructor(name, simulation) {
     this.name = name;
     this.#simulation = simulation;
     this.clocks = new ProcessClocks(simulation.schedule, simulation.random);
-    this.load = createProgram(this.#host(), variant);
+    this.load = createProgram(this.#host());
   }
 
   get isRunning() {

@@ -5,8 +5,8 @@
 // removed before a script runs, and PTTL is by the simulated time.
 'use strict';
 
-const { createHash } = require('node:crypto');
 const Redis = require('ioredis');
+const SCRIPTS = require('../../../lib/stores/redis/scripts');
 const { startRedis } = require('../../support/redis-server');
 
 const PRELUDE = `
@@ -34,11 +34,9 @@ local redis = (function(real)
 end)(redis)
 `;
 
-const sha1Of = (source) => createHash('sha1').update(source).digest('hex');
-
 /**
- * One for many simulations, which run at once and share nothing: each has a namespace, and knows its own scripts. Their
- * commands are sent together, once all of them wait for a reply.
+ * One for many simulations, which run at once and share nothing: each has a namespace. Their commands are sent
+ * together, once all of them wait for a reply.
  */
 class SimulatedServer {
   #server;
@@ -46,10 +44,15 @@ class SimulatedServer {
   #namespaces = 0;
   #simulations = 0;
   #waiting = [];
+  /** The SHA-1 of what runs in place of a script, by that of the script. */
+  #inPlaceOf = new Map();
 
   async start() {
     this.#server = await startRedis({ unixSocket: true });
     this.#redis = new Redis(this.#server.socketPath);
+    for (const { sha1, source } of Object.values(SCRIPTS)) {
+      this.#inPlaceOf.set(sha1, await this.#redis.script('LOAD', PRELUDE + source));
+    }
   }
 
   stop() {
@@ -61,14 +64,20 @@ class SimulatedServer {
     this.#namespaces += 1;
     this.#simulations += 1;
     try {
-      return await simulate(new ServerOfOne(this, `simulation ${this.#namespaces}`));
+      return await simulate({
+        namespace: `simulation ${this.#namespaces}`,
+        run: (words, now) => this.#run(words, now),
+      });
     } finally {
       this.#simulations -= 1;
       this.#sendIfAllWait();
     }
   }
 
-  command(words) {
+  /** Promises the reply to the words of a command that arrives at the time, in us. */
+  #run([name, sha1, ...rest], now) {
+    const words = name === 'evalsha' ? [this.#inPlaceOf.get(sha1), ...rest, now] : [sha1, ...rest];
+    words.unshift(name);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ words, resolve, reject });
       this.#sendIfAllWait();
@@ -83,40 +92,6 @@ class SimulatedServer {
       if (error) waiting[i].reject(error);
       else waiting[i].resolve(reply);
     }
-  }
-}
-
-class ServerOfOne {
-  namespace;
-  #server;
-  /** Those that run in place of the scripts that it has, by the SHA-1 of these. */
-  #scripts = new Map();
-
-  constructor(server, namespace) {
-    this.#server = server;
-    this.namespace = namespace;
-  }
-
-  forgetScripts() {
-    this.#scripts.clear();
-  }
-
-  /** Promises the reply to the words of a command that arrives at the time, in us. */
-  async run([name, ...words], now) {
-    if (name !== 'eval' && name !== 'evalsha') return this.#server.command([name, ...words]);
-    const [script, ...rest] = words;
-    if (name === 'evalsha') {
-      return this.#server.command([name, this.#loaded(script), ...rest, now]);
-    }
-    const source = PRELUDE + script;
-    this.#scripts.set(sha1Of(script), sha1Of(source));
-    return this.#server.command([name, source, ...rest, now]);
-  }
-
-  #loaded(sha1) {
-    const loaded = this.#scripts.get(sha1);
-    if (loaded !== undefined) return loaded;
-    throw Object.assign(new Error('NOSCRIPT No matching script.'), { name: 'ReplyError' });
   }
 }
 

@@ -15,36 +15,31 @@ const { Network } = require('./network');
 const { SimulatedProcess } = require('./process');
 const { Schedule } = require('./schedule');
 
-/** The program as it is. */
-const AS_IT_IS = { name: 'as it is' };
-
 class Simulation {
   schedule = new Schedule();
   processes = [];
   /** The first broken promise. */
   violation;
   #begun = 0;
-  #variant;
   #workload;
   #isOver;
 
   /**
    * @param {object} options
-   * @param {object} options.server of SimulatedServer.forOne
-   * @param {() => boolean} [options.isOver] whether nobody wants to know the result any more
+   * @param {object} options.server what SimulatedServer.forOne gives
+   * @param {() => boolean} options.isOver whether nobody wants to know the result any more
    * @param {Function} createWorkload (simulation) gives an object:
    *   - lifetimeUs: how long a lease or a slot lasts
    *   - processes: how many there are
    *   - begin(process, client) starts what the process does
    *   - onReply({ process, words, reference, reply }), called before the process sees a reply
    */
-  constructor({ seed, server, variant = AS_IT_IS, isOver = () => false }, createWorkload) {
+  constructor({ seed, server, isOver }, createWorkload) {
     this.seed = seed;
     this.server = server;
     this.random = randomFrom(seed);
     this.serverClock = new ServerClock(this.schedule);
     this.network = new Network(this);
-    this.#variant = variant;
     this.#isOver = isOver;
     this.#workload = createWorkload(this);
     const { lifetimeUs } = this.#workload;
@@ -71,12 +66,12 @@ class Simulation {
 
   /** One that nothing befalls, unless it is one of `processes`. */
   createProcess(name) {
-    const process = new SimulatedProcess(name, this, this.#variant);
+    const process = new SimulatedProcess(name, this);
     return { process, client: this.network.clientOf(process) };
   }
 
   broken(promise) {
-    this.violation ??= `${promise}\nseed ${this.seed}, ${this.#variant.name}; the last steps:\n${this.schedule.lastSteps}`;
+    this.violation ??= `${promise}\nseed ${this.seed}; the last steps:\n${this.schedule.lastSteps}`;
   }
 
   /** For so many lifetimes of a lease or slot. Promises the workload at the end. */
