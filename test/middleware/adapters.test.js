@@ -1,46 +1,33 @@
 // The name of each adapter in the messages about its options.
 'use strict';
 
-const createFastify = require('fastify');
 const { rateLimit } = require('../..');
 const RollgateStore = require('../../lib/adapters/express-rate-limit-store');
-const rollgate = require('../../lib/adapters/fastify');
 const { rateLimitFetch } = require('../../lib/adapters/fetch');
 const { RollgateThrottlerStorage } = require('../../lib/adapters/nest-throttler');
-const { withCode } = require('./apps');
+const { useFastify, withCode } = require('./apps');
 
-const open = [];
-afterEach(() => Promise.all(open.splice(0).map((app) => app.close())));
-
-function newFastify() {
-  const app = createFastify();
-  open.push(app);
-  return app;
-}
+const { newApp, own, ready, rollgate } = useFastify();
 
 /** Each adapter's name in messages, and how it gets options. */
 const ADAPTERS = [
   ['rateLimit', async (options) => rateLimit(options)],
   ['rateLimitFetch', async (options) => rateLimitFetch(options)],
-  ['Fastify plugin', async (options) => newFastify().register(rollgate, options)],
+  ['Fastify plugin', (options) => ready(options)],
   ['RollgateStore', async (options) => new RollgateStore(options)],
   ['RollgateThrottlerStorage', async (options) => new RollgateThrottlerStorage(options)],
 ];
 
-test.each(ADAPTERS)('%s names itself and an unknown option', async (name, create) => {
-  const refused = create({ maxKey: 5 });
-  await expect(refused).rejects.toThrow(withCode('ERR_ROLLGATE_OPTION'));
-  await expect(refused).rejects.toThrow(TypeError);
-  await expect(refused).rejects.toThrow(
-    new RegExp(`^${name}: unknown option "maxKey"; did you mean 'maxKeys'`),
-  );
-});
-
-test.each(ADAPTERS)('%s names itself and an option out of range', async (name, create) => {
-  const refused = create({ maxKeys: 0 });
-  await expect(refused).rejects.toThrow(withCode('ERR_ROLLGATE_OPTION'));
-  await expect(refused).rejects.toThrow(RangeError);
-  await expect(refused).rejects.toThrow(new RegExp(`^${name}: option 'maxKeys': expected`));
+test.each(ADAPTERS)('%s names itself in each error of an option', async (name, create) => {
+  for (const [options, Kind, message] of [
+    [{ maxKey: 5 }, TypeError, `unknown option "maxKey"; did you mean 'maxKeys'`],
+    [{ maxKeys: 0 }, RangeError, "option 'maxKeys': expected"],
+  ]) {
+    const refused = create(options);
+    await expect(refused).rejects.toThrow(withCode('ERR_ROLLGATE_OPTION'));
+    await expect(refused).rejects.toThrow(Kind);
+    await expect(refused).rejects.toThrow(new RegExp(`^${name}: ${message}`));
+  }
 });
 
 test('a rule names its place after the adapter', () => {
@@ -49,19 +36,15 @@ test('a rule names its place after the adapter', () => {
 });
 
 test("a Fastify route's own limits name the plugin", async () => {
-  const app = newFastify();
+  const app = newApp();
   await app.register(rollgate, { limit: 1 });
-  const addRoute = (rateLimit) => () => app.get('/', { config: { rateLimit } }, () => 'passed');
+  const addRoute = (limits) => () => app.get('/', own(limits), () => 'passed');
   expect(addRoute({ limit: '5' })).toThrow(/^Fastify plugin: option 'limit': /);
   expect(addRoute(5)).toThrow(/^Fastify plugin: option 'config.rateLimit': /);
 });
 
-test('init of RollgateStore names it', () => {
+test('init of RollgateStore names it, and RateLimiter, which is no adapter, the option alone', () => {
   const init = () => new RollgateStore().init({ windowMs: 0, limit: 5 });
   expect(init).toThrow(/^RollgateStore: option 'interval': /);
-});
-
-test('RateLimiter, which is no adapter, names the option alone', () => {
-  expect(() => rateLimit({ limit: -1 })).toThrow(/^rateLimit: /);
   expect(() => require('../..')({ interval: 0, maxInInterval: 1 })).toThrow(/^option 'interval'/);
 });

@@ -1,17 +1,18 @@
-// The option cost: what a request uses, what can never pass, what is no cost; in the middleware, in rules and Fastify.
+// The option cost and req.rateLimit.settle: what a request uses, what can never pass, and what it came to.
 'use strict';
 
 const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
 const { catchError } = require('../support/set-up');
-const apps = require('./apps');
+const { HOUR_MS, appWith, get, inTurn, newLogger, setUp } = require('./apps');
 
-const { HOUR_MS, appWith, fetchText, get, inTurn, setUp, useFastify } = apps;
 const { rateLimit } = RateLimiter;
 const clock = () => 1_000_000;
-
-const costOf = (req) => Number(new URL(req.url, 'http://x').searchParams.get('cost'));
 const KEY = { keyGenerator: () => 'ada' };
+const LIMIT = { limit: 10, windowMs: 90_000 };
+
+const queryOf = (req) => new URL(req.url, 'http://x').searchParams;
+const costOf = (req) => Number(queryOf(req).get('cost'));
 
 /** Responses are req.rateLimit, whatever the decision. A query that is a number is a cost. */
 function appOf(options) {
@@ -26,15 +27,10 @@ const summaryOf = ({ status, body, headers }) => {
   return [status, body.used, body.remaining, headers['retry-after']];
 };
 
-const LIMIT = { limit: 10, windowMs: 90_000 };
-
 // Kills: an attempt at cost 1; a RangeError for the client; a record, or a block, of what never fits.
 test.each([
   ['a function', { ...LIMIT, cost: costOf }],
-  [
-    'an async function, as the limit is',
-    { ...LIMIT, cost: async (req) => costOf(req), limit: () => 10 },
-  ],
+  ['an async function', { ...LIMIT, cost: async (req) => costOf(req), limit: () => 10 }],
   ['a function of a rule', { rules: [{ path: '/', ...LIMIT, cost: costOf }] }],
 ])('cost as %s is what the request uses, unless it can never pass', async (_what, options) => {
   const policy = { countBlocked: true, blockFor: HOUR_MS };
@@ -48,38 +44,24 @@ test.each([
     [200, 10, 0, undefined],
     [429, 10, 0, '3600'],
   ]);
-  expect(answers[2].headers).toMatchObject({
-    'x-ratelimit-limit': '10',
-    'x-ratelimit-remaining': '6',
-  });
 });
 
 // Kills: an attempt before the cost is checked; passOnStoreError that lets it pass.
-test.each([0, -1, 1.5, Number.NaN, 2 ** 53, undefined, null, '1', 1n, {}])(
-  'cost %p is an error of the request, which counts nothing',
-  async (cost) => {
-    const costs = [];
-    const policy = { ...LIMIT, cost: () => costs.shift() };
-    for (const options of [policy, { rules: [{ path: '/', ...policy }] }]) {
-      const ask = appOf({ ...options, passOnStoreError: true });
-      costs.push(cost, 1);
-      const { status, body } = await ask();
-      const name = typeof cost === 'number' ? 'RangeError' : 'TypeError';
-      expect([status, body]).toMatchObject([500, { code: 'ERR_ROLLGATE_COST', name }]);
-      expect((await ask()).body.used).toBe(1);
-    }
-  },
-);
-
-// Kills: a refund of 1.
-test('the whole cost is taken back, in rules, too', async () => {
-  const requestWasSuccessful = (req) => !req.url.includes('bad');
-  const options = { skipFailedRequests: true, requestWasSuccessful };
-  const policy = { ...LIMIT, cost: 4 };
-  for (const own of [policy, { rules: [{ path: '/', ...policy }] }]) {
-    const ask = appOf({ ...options, ...own });
-    const used = await inTurn(['bad', 'bad', 1], async (query) => (await ask(query)).body.used);
-    expect(used).toEqual([4, 4, 4]);
+test.each([
+  [0, 'RangeError'],
+  [1.5, 'RangeError'],
+  [undefined, 'TypeError'],
+  ['1', 'TypeError'],
+  [{}, 'TypeError'],
+])('cost %p is a %s of the request, which counts nothing', async (cost, name) => {
+  const costs = [];
+  const policy = { ...LIMIT, cost: () => costs.shift() };
+  for (const options of [policy, { rules: [{ path: '/', ...policy }] }]) {
+    const ask = appOf({ ...options, passOnStoreError: true });
+    costs.push(cost, 1);
+    const { status, body } = await ask();
+    expect([status, body]).toMatchObject([500, { code: 'ERR_ROLLGATE_COST', name }]);
+    expect((await ask()).body.used).toBe(1);
   }
 });
 
@@ -87,81 +69,53 @@ describe('a cost that can never pass', () => {
   // Kills: a store that is asked first; a wait in place of none.
   test.each([
     ['throw', 500, 'ERR_ROLLGATE_COST'],
-    ['block', 429, undefined],
     ['allow', 429, undefined],
   ])('is told apart while the store is away, with onError %s', async (onError, status, code) => {
     const fail = () => Promise.reject(new Error('away'));
-    const own = {
-      kv: { get: fail, set: fail },
-      onError,
-      namespace: 'n',
-      clock: undefined,
-      passOnStoreError: true,
-      ...LIMIT,
-    };
-    const ask = appOf({ ...own, cost: costOf });
-    const answer = await ask(11);
-    expect(answer.status).toBe(status);
-    expect(answer.body.code).toBe(code);
+    const store = { kv: { get: fail, set: fail }, onError, namespace: 'n', clock: undefined };
+    const answer = await appOf({ ...LIMIT, ...store, passOnStoreError: true, cost: costOf })(11);
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
     expect(answer.headers).not.toHaveProperty('retry-after');
   });
 
-  // Kills: a way around the methods of a given limiter.
-  test('is attempted by the method of a given limiter, as is any cost', async () => {
-    class Tiered extends RateLimiter {
-      attempt(id, options) {
-        return super.attempt(`tier:${id}`, options);
-      }
+  class Counted extends RateLimiter {
+    attempts = 0;
+    attempt(...args) {
+      this.attempts += 1;
+      return super.attempt(...args);
     }
-    const limiter = new Tiered({ interval: 1000, maxInInterval: 5, clock });
-    const ask = appOf({ limiter, cost: costOf, clock: undefined });
-    expect((await inTurn([2, 6], ask)).map(({ status }) => status)).toEqual([200, 429]);
-    expect(limiter.usage('tier:ada').used).toBe(2);
-    expect(limiter.usage('ada').used).toBe(0);
-  });
+  }
+  const terms = { interval: 1000, maxInInterval: 3, clock };
+  function ofUser() {
+    const own = RateLimiter(terms);
+    return { attempt: (...args) => own.attempt(...args), peek: (id) => own.peek(id) };
+  }
 
+  // Kills: a way around the methods of a given limiter.
   test.each([
-    ['a key-value store', { kv: createPlainKv(), namespace: 'n' }, (limiter) => limiter],
-    ['the user', {}, ({ attempt, peek }) => ({ attempt, peek })],
-  ])('is refused by a limiter of %s', async (_what, store, limiterOf) => {
-    const own = RateLimiter({ ...store, interval: 1000, maxInInterval: 3, clock });
-    const bound = (name) => (id, options) => own[name](id, options);
-    const limiter = limiterOf(store.kv ? own : { attempt: bound('attempt'), peek: bound('peek') });
-    const ask = appOf({ limiter, cost: costOf, clock: undefined });
-    const answers = await inTurn([2, 4, 1], ask);
+    ['of a class of the user', () => new Counted(terms)],
+    ['of a key-value store', () => RateLimiter({ ...terms, kv: createPlainKv(), namespace: 'n' })],
+    ['of the user', ofUser],
+  ])('is refused by a limiter %s', async (_what, createLimiter) => {
+    const limiter = createLimiter();
+    const answers = await inTurn([2, 4, 1], appOf({ limiter, cost: costOf, clock: undefined }));
     expect(answers.map(summaryOf)).toEqual([
       [200, 2, 1, undefined],
       [429, 2, 1, undefined],
       [200, 3, 0, undefined],
     ]);
-  });
-
-  // Kills: what is left of another limit, and room below 0.
-  test('is shown by the limit of the request', async () => {
-    const ask = appOf({ limit: (req) => (costOf(req) === 7 ? 10 : 3), cost: costOf });
-    const answers = await inTurn([7, 4], ask);
-    expect(answers.map(summaryOf)).toEqual([
-      [200, 7, 3, undefined],
-      [429, 7, 0, undefined],
-    ]);
+    if (limiter instanceof Counted) expect(limiter.attempts).toBe(3);
   });
 
   // Kills: passOnStoreError for a cost that is known to be wrong, because only the numbers to show are missing.
   test('does not pass if the store fails that knows what to show', async () => {
-    const own = RateLimiter({ interval: 1000, maxInInterval: 3 });
-    const limiter = {
-      attempt: (key, options) => own.attempt(key, options),
-      peek() {
-        throw new Error('no answer');
-      },
-      refund: () => false,
-      clear: async () => {},
+    const peek = () => {
+      throw new Error('no answer');
     };
-    const logger = { error() {}, warn() {} };
-    const middleware = rateLimit({ limiter, ...KEY, cost: costOf, passOnStoreError: true, logger });
-    const app = appWith(middleware, (_req, res) => res.end());
-    expect((await get(app, '/?cost=2')).status).toBe(200);
-    expect((await get(app, '/?cost=4')).status).toBe(500);
+    const limiter = { ...ofUser(), peek };
+    const common = { limiter, ...KEY, passOnStoreError: true, logger: newLogger() };
+    const app = appWith(rateLimit({ ...common, cost: 4 }));
+    expect((await get(app)).body.code).toBe('ERR_ROLLGATE_COST');
   });
 
   // Kills: a block on every rule by it; a trial at cost 1.
@@ -181,10 +135,8 @@ describe('a cost that can never pass', () => {
 });
 
 /** Costs by name, from the query. */
-const costsOf = (req) => {
-  const query = new URL(req.url, 'http://x').searchParams;
-  return Object.fromEntries([...query].map(([name, value]) => [name, Number(value)]));
-};
+const costsOf = (req) =>
+  Object.fromEntries([...queryOf(req)].map(([name, value]) => [name, Number(value)]));
 
 const NAMED = {
   limits: [
@@ -201,47 +153,32 @@ describe.each([
   ['of a rule', (own) => ({ rules: [{ path: '/', ...NAMED, ...own }] })],
   [
     'with an existing limiter',
-    ({ cost }) => ({
-      limiter: RateLimiter({ ...NAMED, clock }),
-      clock: undefined,
-      cost,
-    }),
+    ({ cost }) => ({ limiter: RateLimiter({ ...NAMED, clock }), clock: undefined, cost }),
   ],
 ])('costs by name of a limit, %s', (_what, optionsOf) => {
-  // Kills: costs that are refused or ignored; one policy for all windows; names that are not the limits'.
-  test('count in their windows, and headers have a policy for each', async () => {
-    const ask = appOf(optionsOf({ cost: costsOf }));
-    const first = await ask('tokens=40');
-    expect(stateOf(first)).toEqual([200, '"requests"; r=2; t=1, "tokens"; r=60; t=60', undefined]);
-    expect(first.headers['ratelimit-policy']).toMatch(
-      /^"requests"; q=3; w=1; pk=:\S+:, "tokens"; q=100; w=60; pk=:\S+:$/,
-    );
-    const answers = await inTurn(['tokens=61', 'tokens=0&requests=2', 'tokens=60', ''], ask);
-    expect(answers.map(stateOf)).toEqual([
-      [429, '"requests"; r=2; t=1, "tokens"; r=60; t=60', '60'],
-      [200, '"requests"; r=0; t=1, "tokens"; r=60; t=60', undefined],
-      [429, '"requests"; r=0; t=1, "tokens"; r=60', '1'],
-      [429, '"requests"; r=0; t=1, "tokens"; r=60', '1'],
-    ]);
-  });
-
-  // Kills: an error of the limiter that reaches the client; a violated policy by cost 1 or by the largest cost; resets
-  // later than no Retry-After; the window with the least left, which has room, on a refusal by another one.
-  test('that can never pass are refused without Retry-After, and violate their windows', async () => {
+  // Kills: costs that are refused or ignored; one policy for all windows; a violated policy by cost 1 or by the largest
+  // cost; resets later than no Retry-After; the window with the least left, which has room, on a refusal by another one.
+  test('count in their windows, and those without room are violated', async () => {
     const own = optionsOf({ cost: costsOf });
     const ask = appOf({ ...own, handler: undefined, problemDetails: true });
-    expect((await ask('tokens=70')).headers['x-ratelimit-limit']).toBe('3');
-    const never = await ask('tokens=101');
-    expect(stateOf(never)).toEqual([429, '"requests"; r=2; t=1, "tokens"; r=30; t=60', undefined]);
-    expect(never.body['violated-policies']).toEqual(['tokens']);
-    const refused = await ask('tokens=70');
-    expect(refused.body['violated-policies']).toEqual(['tokens']);
-    expect(refused.headers).toMatchObject({
-      'x-ratelimit-limit': '100',
-      'x-ratelimit-remaining': '30',
-    });
-    const both = await ask('requests=3&tokens=50');
-    expect(both.body['violated-policies']).toEqual(['requests', 'tokens']);
+    const answers = await inTurn(
+      ['tokens=70', 'tokens=101', 'tokens=70', 'requests=3&tokens=50', 'requests=2&tokens=0', ''],
+      ask,
+    );
+    const left = (requests, tokens) =>
+      `"requests"; r=${requests}; t=1, "tokens"; r=${tokens}; t=60`;
+    expect(answers.map(stateOf)).toEqual([
+      [200, left(2, 30), undefined],
+      [429, left(2, 30), undefined],
+      [429, left(2, 30), '60'],
+      [429, left(2, 30), '60'],
+      [200, left(0, 30), undefined],
+      [429, '"requests"; r=0; t=1, "tokens"; r=30', '1'],
+    ]);
+    const violated = answers.map(({ body }) => body['violated-policies']?.join());
+    expect(violated.filter(Boolean)).toEqual(['tokens', 'tokens', 'requests,tokens', 'requests']);
+    const shown = answers.map(({ headers }) => headers['x-ratelimit-limit']);
+    expect(shown).toEqual(['3', '100', '100', '3', '3', '3']);
   });
 
   // Kills: a refusal of what is no cost; a name that is not known until the store answers.
@@ -271,10 +208,9 @@ describe.each([
 
 test.each([{ limit: 5 }, { limit: () => 5 }, { rules: [{ path: '/', limit: 5 }] }])(
   'an object as cost needs limits with names: %p',
-  (options) => {
+  ({ rules, ...options }) => {
     const cost = { tokens: 5 };
-    const [rule] = options.rules ?? [];
-    const own = rule ? { rules: [{ ...rule, cost }] } : { ...options, cost };
+    const own = rules ? { rules: [{ ...rules[0], cost }] } : { ...options, cost };
     expect(catchError(() => rateLimit(own))).toMatchObject({
       name: 'TypeError',
       code: 'ERR_ROLLGATE_OPTION',
@@ -283,39 +219,58 @@ test.each([{ limit: 5 }, { limit: () => 5 }, { rules: [{ path: '/', limit: 5 }] 
   },
 );
 
-describe('in Fastify', () => {
-  const { newApp, rollgate, serve, start } = useFastify();
-  const at = (cost) => `/?cost=${cost}`;
+describe('req.rateLimit.settle', () => {
+  const COST = { ...LIMIT, cost: 4 };
+  const FULL = { interval: 10, maxInInterval: 1, used: 1, remaining: 0, resetIn: 5 };
+  const REFUSAL = { allowed: false, timeLeft: 5, resetIn: 5, limits: [FULL] };
 
-  // Kills: a cost by name that is a number to Fastify; a settle that does not reach the limiter.
-  test('costs by name of a limit count, and are settled', async () => {
-    const app = newApp();
-    const cost = (request) => ({ tokens: costOf(request) });
-    const headers = { clock, standardHeaders: 'draft-8' };
-    await app.register(rollgate, { rules: [{ path: '/', ...NAMED, cost }], ...KEY, ...headers });
-    app.get('/', (request) => ({ settled: request.rateLimit.settle({ tokens: 10 }) }));
-    const url = await serve(app);
-    const first = await fetchText(url + at(70));
-    expect(first.text).toBe('{"settled":true}');
-    expect(first.headers.get('ratelimit')).toContain('"tokens"; r=30;');
-    const second = await fetchText(url + at(90));
-    expect(second.headers.get('ratelimit')).toContain('"requests"; r=1; t=1, "tokens"; r=0;');
+  /** Settles at these amounts, one after the other, before it answers with this status; what that gives, and the count. */
+  async function settled(options, amounts, status = 200) {
+    const results = [];
+    const middleware = rateLimit({ clock, ...KEY, ...options });
+    const app = appWith(middleware, async (req, res) => {
+      for (const actual of amounts) results.push(await req.rateLimit.settle(actual));
+      res.status(status).json(req.rateLimit);
+    });
+    const { body } = await get(app);
+    const count = await middleware.getKey('ada');
+    return { results, used: count?.totalHits ?? 0, body };
+  }
+
+  // Kills: a refund of what the request reserved, after it was settled.
+  test.each([
+    ['with a limit by request', { limit: () => 10, cost: 4 }],
+    ['of a rule', { rules: [{ path: '/', ...COST }] }],
+    ['later', { ...COST, keyGenerator: async () => 'ada' }],
+    ['that skipFailedRequests would take back', { ...COST, skipFailedRequests: true }],
+  ])('settles the count once, %s', async (_what, options) => {
+    expect(await settled(options, [7, 2], 500)).toMatchObject({ results: [true, false], used: 7 });
   });
 
-  // Kills: a cost that gets (request, response), and one that a route does not replace.
-  test('is a function of (request, reply), or a number, also of rules and routes', async () => {
-    const cost = (request, reply) => (reply.request === request ? costOf(request) : undefined);
-    const url = await start({ limit: 5, cost, ...KEY }, { '/': undefined, '/own': { cost: 3 } });
-    const rules = await start({ rules: [{ path: '/', limit: 5, cost }], ...KEY });
-    const ask = async (target) => {
-      const { status, headers } = await fetchText(target);
-      return [status, headers.get('x-ratelimit-remaining'), headers.has('retry-after')];
-    };
-    for (const base of [url, rules]) {
-      expect(await ask(base + at(6))).toEqual([429, '5', false]);
-      expect(await ask(base + at(4))).toEqual([200, '1', false]);
-      expect((await fetchText(base + at(0))).text).toContain('ERR_ROLLGATE_COST');
-    }
-    expect(await ask(`${url}/own`)).toEqual([200, '2', false]);
+  test.each([
+    ['by the limit', { ...COST, limit: 0 }],
+    ['by a cost that can never pass', { ...COST, cost: 11 }],
+    ['by a limiter without settle', { limiter: { attempt: () => REFUSAL }, clock: undefined }],
+  ])('of a refusal %s is false', async (_what, options) => {
+    const handler = (req, res) => res.json({ settled: req.rateLimit.settle(1) });
+    const app = appWith(rateLimit({ clock, ...KEY, ...options, handler }));
+    expect((await get(app)).body).toEqual({ settled: false });
+  });
+
+  // Kills: settling all counts of a request.
+  test('settles the rule that decided, and no shadow rule', async () => {
+    const rule = { path: '/', limit: 50, cost: 5 };
+    const rules = [{ ...rule, shadow: true }, rule];
+    const { results, used, body } = await settled({ rules }, [1]);
+    expect([results, used, body.shadow[0].used]).toEqual([[true], 1, 5]);
+  });
+
+  test('needs a limiter with settle', async () => {
+    const own = RateLimiter({ interval: 1000, maxInInterval: 3 });
+    const limiter = { attempt: (id) => own.attempt(id), peek: (id) => own.peek(id) };
+    expect((await settled({ limiter, clock: undefined }, [1])).body).toMatchObject({
+      code: 'ERR_ROLLGATE_UNSUPPORTED',
+      message: "settle: the middleware's limiter has no method settle",
+    });
   });
 });

@@ -43,11 +43,8 @@ describe('the result', () => {
     expect(response.headers.get('content-type')).toBe(type);
     expect(response.headers.get('retry-after')).toBe('60');
     expect(await response.text()).toEqual(body);
-    expect(headers.get('x-ratelimit-remaining')).toBe('0');
-    expect(['content-type', 'content-length'].map((name) => headers.get(name))).toEqual([
-      null,
-      null,
-    ]);
+    const names = ['x-ratelimit-remaining', 'content-type', 'content-length'];
+    expect(names.map((name) => headers.get(name))).toEqual(['0', null, null]);
   });
 
   test('settles what the request cost', async () => {
@@ -96,10 +93,8 @@ describe('functions', () => {
       rules: [{ path: '/api', method: 'GET', group: 'staff', limit: 1 }],
     });
     const asked = ['ada', 'ada', 'bob'].map((id) => ask(limit, { 'x-id': id }));
-    expect(await allowedOf(...asked)).toEqual([true, false, true]);
-    expect((await limit(requestWith({ 'x-id': 'ada' }, { method: 'POST' }), FROM)).allowed).toBe(
-      true,
-    );
+    const post = limit(requestWith({ 'x-id': 'ada' }, { method: 'POST' }), FROM);
+    expect(await allowedOf(...asked, post)).toEqual([true, false, true, true]);
   });
 
   test('handler gives the response of a refusal', async () => {
@@ -108,11 +103,8 @@ describe('functions', () => {
     });
     const { allowed, response } = await ask(limitWith({ limit: 0, handler }));
     expect(handler.mock.calls[0][3].get('retry-after')).toBe('60');
-    expect([allowed, response.status, await response.text()]).toEqual([
-      false,
-      503,
-      'GET 192.0.2.1 60000',
-    ]);
+    const text = await response.text();
+    expect([allowed, response.status, text]).toEqual([false, 503, 'GET 192.0.2.1 60000']);
   });
 
   test('onAuthError gives a response', async () => {
@@ -124,7 +116,7 @@ describe('functions', () => {
   });
 
   // A refused request would pass.
-  test.each([undefined, null, 'no', {}, new Request(URL)])(
+  test.each([undefined, {}, new Request(URL)])(
     'a handler that gives %p is an error',
     async (given) => {
       const answered = ask(limitWith({ limit: 0, handler: () => given }));
@@ -138,41 +130,28 @@ describe('functions', () => {
   );
 
   test.each(FAILING(new Error('boom')))('that %s make the call reject', async (_what, fails) => {
-    for (const name of ['keyGenerator', 'skip', 'cost', 'limit', 'identifier']) {
-      const options = { standardHeaders: 'draft-8', [name]: fails };
+    for (const options of [{ keyGenerator: fails }, { limit: 0, handler: fails }]) {
       await expect(ask(limitWith(options))).rejects.toThrow('boom');
-    }
-    for (const name of ['handler', 'message']) {
-      await expect(ask(limitWith({ limit: 0, [name]: fails }))).rejects.toThrow('boom');
     }
   });
 });
 
-describe('the address', () => {
-  const CHAIN = { 'x-forwarded-for': '192.0.2.66, 198.51.100.7' };
-  const CLIENT_KEY = (_request, _info, clientKey) => clientKey();
-
-  /** The key of a request, and the codes of the warnings. */
-  async function keyAndCodes(options, headers, info) {
-    const logger = newLogger();
-    const limiter = RateLimiter({ interval: 1000, maxInInterval: 5 });
-    const attempt = jest.fn((key) => limiter.attempt(key));
-    await ask(rateLimitFetch({ logger, ...options, limiter: { attempt } }), headers, info);
-    return [attempt.mock.calls[0][0], logger.warn.mock.calls.map(([{ code }]) => code)];
-  }
-
-  test.each([
-    [{}, CHAIN, FROM, '192.0.2.1', ['ROLLGATE_X_FORWARDED_FOR']],
-    [{}, {}, FROM, '192.0.2.1', []],
-    [{ trustProxy: 1 }, CHAIN, FROM, '198.51.100.7', []],
-    [{ trustProxy: 1, keyGenerator: CLIENT_KEY }, CHAIN, FROM, '198.51.100.7', []],
-    [{}, {}, {}, undefined, ['ROLLGATE_NO_CLIENT_IP']],
-    [{}, {}, undefined, '192.0.2.1', []],
-    [{}, {}, { ip: '2001:db8::1' }, '2001:db8::/56', []],
-    [{ validate: false }, CHAIN, {}, undefined, []],
-  ])('with %j and the headers %j from %j is %s', async (options, headers, info, key, codes) => {
-    expect(await keyAndCodes(options, headers, info)).toEqual([key, codes]);
-  });
+const CHAIN = { 'x-forwarded-for': '192.0.2.66, 198.51.100.7' };
+const CLIENT_KEY = (_request, _info, clientKey) => clientKey();
+test.each([
+  [{}, CHAIN, FROM, '192.0.2.1', ['ROLLGATE_X_FORWARDED_FOR']],
+  [{}, { forwarded: 'for=192.0.2.66' }, FROM, '192.0.2.1', ['ROLLGATE_FORWARDED']],
+  [{ trustProxy: 1, keyGenerator: CLIENT_KEY }, CHAIN, FROM, '198.51.100.7', []],
+  [{}, {}, {}, undefined, ['ROLLGATE_NO_CLIENT_IP']],
+  [{}, {}, { ip: '2001:db8::1' }, '2001:db8::/56', []],
+])('with %j and the headers %j from %j is the key %s, with %j', async (options, ...row) => {
+  const [headers, info, key, codes] = row;
+  const logger = newLogger();
+  const limiter = RateLimiter({ interval: 1000, maxInInterval: 5 });
+  const attempt = jest.fn((id) => limiter.attempt(id));
+  await ask(rateLimitFetch({ logger, ...options, limiter: { attempt } }), headers, info);
+  expect(attempt.mock.calls).toEqual([[key]]);
+  expect(logger.warn.mock.calls.map(([{ code }]) => code)).toEqual(codes);
 });
 
 test('a request whose body was read is limited like any other, and no body is read', async () => {
@@ -194,21 +173,14 @@ test('getKey and resetKey know the counts', async () => {
 
 test.each([
   [{ skipFailedRequests: true }, /'skipFailedRequests': not possible .* call settle\(0\)/],
-  [{ skipSuccessfulRequests: false }, /'skipSuccessfulRequests'/],
   [{ requestWasSuccessful: () => true }, /'requestWasSuccessful'/],
   [{ requestPropertyName: 'x' }, /'requestPropertyName'/],
   [{ statusCode: 204 }, /'statusCode'/],
   [{ statusCode: 600 }, /'statusCode'/],
-  [{ limt: 5 }, /did you mean 'limit'/],
-  [{ limit: '5' }, /'limit'/],
   [null, /'options'/],
 ])('%p are refused', (options, message) => {
-  expect(() => rateLimitFetch(options)).toThrow(
-    expect.objectContaining({
-      code: 'ERR_ROLLGATE_OPTION',
-      message: expect.stringMatching(message),
-    }),
-  );
+  const error = { code: 'ERR_ROLLGATE_OPTION', message: expect.stringMatching(message) };
+  expect(() => rateLimitFetch(options)).toThrow(expect.objectContaining(error));
 });
 
 test.each([

@@ -3,10 +3,7 @@
 
 require('reflect-metadata');
 const { EventEmitter, once } = require('node:events');
-const fs = require('node:fs');
 const http = require('node:http');
-const os = require('node:os');
-const path = require('node:path');
 const { Catch, Controller, Get, Module, Req, Res } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 const connect = require('connect');
@@ -22,8 +19,6 @@ const apps = require('./apps');
 const { FAILING, HOUR_MS, inTurn, warningsDuring } = apps;
 const { rateLimit } = RateLimiter;
 const get = apps.fetchText;
-const limiterOf = (maxInInterval) =>
-  RateLimiter({ interval: HOUR_MS, maxInInterval, countBlocked: false });
 
 /** What each application answers: a status and a body, or nothing, for ever. */
 const routesOf = (arrivals) => ({
@@ -75,7 +70,7 @@ function onPolka(options, routes) {
 }
 
 /** In plain JavaScript decorators are functions, called by hand. */
-const onNest = (isConsumer) => async (options, routes) => {
+async function onNest(options, routes) {
   class Routes {}
   for (const [path, route] of Object.entries(routes)) {
     Routes.prototype[path] = (req, res) => send(res, route(req));
@@ -92,17 +87,16 @@ const onNest = (isConsumer) => async (options, routes) => {
   Catch()(Filter);
   class App {
     configure(consumer) {
-      if (isConsumer) consumer.apply(rateLimit(options)).forRoutes(Routes);
+      consumer.apply(rateLimit(options)).forRoutes(Routes);
     }
   }
   Module({ controllers: [Routes] })(App);
   const app = await NestFactory.create(App, { logger: false });
   app.use(readBody);
-  if (!isConsumer) app.use(rateLimit(options));
   app.useGlobalFilters(new Filter());
   await app.init();
   return app.getHttpServer();
-};
+}
 
 async function onFastify(options, routes) {
   const app = fastify();
@@ -123,10 +117,6 @@ async function onFastify(options, routes) {
 }
 
 const open = [];
-let folder;
-beforeAll(() => {
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-frameworks-'));
-});
 afterEach(async () => {
   for (const server of open.splice(0)) {
     server.close();
@@ -134,7 +124,6 @@ afterEach(async () => {
     await once(server, 'close');
   }
 });
-afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 /** The status of a request of http.request(), each on its own connection. */
 async function askWith(options, body) {
@@ -150,8 +139,7 @@ describe.each([
   ['Express 5', onExpress(express5)],
   ['Connect', onConnect],
   ['Polka', onPolka],
-  ['NestJS with app.use', onNest(false)],
-  ['NestJS with a consumer', onNest(true)],
+  ['NestJS with a consumer', onNest], // app.use is that of Express
   ['Fastify', onFastify],
 ])('%s', (_framework, create) => {
   /** The clock stands still, so that times in seconds do not depend on the machine. */
@@ -168,24 +156,19 @@ describe.each([
     return `http://127.0.0.1:${port}`;
   }
 
-  const pick = (headers, ...names) => names.map((name) => headers.get(name));
+  const LEGACY = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'retry-after', 'ratelimit'];
+  const sent = ({ status, headers }) => [status, ...LEGACY.map((name) => headers.get(name))];
 
   test('requests pass with headers until the limit, then get 429', async () => {
     const url = await start({ standardHeaders: 'draft-8' });
-    const first = await get(url);
-    expect(first.status).toBe(200);
-    const legacy = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'retry-after'];
-    expect(pick(first.headers, ...legacy)).toEqual(['2', '1', null]);
-    expect(first.headers.get('ratelimit')).toBe('"2-in-1hr"; r=1; t=3600');
+    const [first, , refused] = await inTurn([url, url, url], get);
+    expect(sent(first)).toEqual([200, '2', '1', null, '"2-in-1hr"; r=1; t=3600']);
     const counts = { limit: 2, used: 1, remaining: 1, key: '127.0.0.1' };
     const resetTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
     expect(JSON.parse(first.text).seen).toEqual({ ...counts, resetTime });
-    expect((await get(url)).status).toBe(200);
-    const { status, headers, text } = await get(url);
-    expect([status, text]).toEqual([429, 'Too many requests, please try again later.']);
-    expect(headers.get('content-type')).toMatch(/^text\/(html|plain); charset=utf-8$/);
-    expect(pick(headers, ...legacy)).toEqual(['2', '0', '3600']);
-    expect(headers.get('ratelimit')).toBe('"2-in-1hr"; r=0; t=3600');
+    expect(sent(refused)).toEqual([429, '2', '0', '3600', '"2-in-1hr"; r=0; t=3600']);
+    expect(refused.text).toBe('Too many requests, please try again later.');
+    expect(refused.headers.get('content-type')).toMatch(/^text\/(html|plain); charset=utf-8$/);
   });
 
   test.each([
@@ -205,20 +188,9 @@ describe.each([
     },
   );
 
-  test('asynchronous functions are awaited', async () => {
-    const keyGenerator = async (req) => req.headers['x-user'];
-    const skip = async (req) => req.headers['x-user'] === 'admin';
-    const url = await start({ limit: 1, keyGenerator, skip });
-    const users = ['ada', 'ada', 'bob', 'admin', 'admin'];
-    const statuses = await inTurn(users, async (user) => {
-      return (await get(url, { headers: { 'x-user': user } })).status;
-    });
-    expect(statuses).toEqual([200, 429, 200, 200, 200]);
-  });
-
   test('failed requests and clients that hang up are taken back', async () => {
     const arrivals = new EventEmitter();
-    const limiter = limiterOf(5);
+    const limiter = RateLimiter({ interval: HOUR_MS, maxInInterval: 5, countBlocked: false });
     const url = await start({ limiter, skipFailedRequests: true }, arrivals);
     const used = () => limiter.peek('127.0.0.1').limits[0].used - 1; // the peek itself
     expect((await get(`${url}/missing`)).status).toBe(404);
@@ -234,41 +206,23 @@ describe.each([
     expect(used()).toBe(1);
   });
 
-  const unixTest = process.platform === 'win32' ? test.skip : test;
+  const linuxTest = process.platform === 'linux' ? test : test.skip;
 
-  unixTest('requests without an address share one count, with one warning', async () => {
-    const socketPath = path.join(folder, `${fs.readdirSync(folder).length}.sock`);
+  linuxTest('requests without an address share one count, with one warning', async () => {
+    const socketPath = `\0rollgate ${process.pid}`; // a name in place of a file
     await listen({ path: socketPath }, {});
     let statuses;
     const warnings = await warningsDuring(async () => {
-      statuses = await inTurn([{ socketPath }, { socketPath }, { socketPath }], (each) =>
-        askWith(each),
-      );
+      statuses = await inTurn(Array(3).fill({ socketPath }), (each) => askWith(each));
     });
     expect(statuses).toEqual([200, 200, 429]);
     expect(warnings).toEqual(['ROLLGATE_NO_CLIENT_IP']);
   });
 
-  test('of two X-Forwarded-For headers, the last address is the client of one proxy', async () => {
-    const { port } = await listen({ port: 0, host: '127.0.0.1' }, { limit: 1, trustProxy: 1 });
-    const chains = [
-      ['203.0.113.1', '192.0.2.1'],
-      ['203.0.113.2, 203.0.113.3', '192.0.2.1'],
-      ['203.0.113.1', '192.0.2.2'],
-      ['203.0.113.1', '203.0.113.1, 192.0.2.2'],
-    ];
-    const statuses = await inTurn(chains, (chain) =>
-      askWith({ host: '127.0.0.1', port, headers: { 'X-Forwarded-For': chain } }),
-    );
-    expect(statuses).toEqual([200, 429, 200, 429]);
-  });
-
   test('a body that was read before changes nothing', async () => {
     const { port } = await listen({ port: 0, host: '127.0.0.1' }, { limit: 1 });
     const body = 'x'.repeat(100_000);
-    const headers = { 'Content-Length': body.length };
-    const ask = () => askWith({ host: '127.0.0.1', port, headers }, body);
-    const statuses = [await ask(), await ask()];
-    expect(statuses).toEqual([200, 429]);
+    const options = { host: '127.0.0.1', port, headers: { 'Content-Length': body.length } };
+    expect([await askWith(options, body), await askWith(options, body)]).toEqual([200, 429]);
   });
 });
