@@ -36,17 +36,12 @@ describe('the options', () => {
   test.each([
     [{ calendar: 'fortnight' }, TypeError, 'calendar', `${UNITS} "fortnight" (string)`],
     [{ interval: 5 }, TypeError, 'interval', "conflicts with 'calendar'"],
-    [{ windowMs: 5 }, TypeError, 'windowMs', "conflicts with 'calendar'"],
-    [{ timeZone: 5 }, TypeError, 'timeZone', `${ZONE} 5`],
     [{ timeZone: '+01:00' }, RangeError, 'timeZone', `${ZONE} "+01:00" (string)`],
     [{ startsOn: 32 }, RangeError, 'startsOn', `${DAY_OF_MONTH} 32`],
-    [{ startsOn: '1' }, TypeError, 'startsOn', `${DAY_OF_MONTH} "1" (string)`],
     [{ ...week, startsOn: 8 }, RangeError, 'startsOn', DAY_OF_WEEK],
-    [{ ...year, startsOn: 1 }, TypeError, 'startsOn', `${YEAR} 1`],
     [{ ...year, startsOn: '02-30' }, RangeError, 'startsOn', `${YEAR} "02-30" (string)`],
     [{ calendar: 'day', startsOn: 1 }, TypeError, 'startsOn', NO_START],
     [{ ...interval, timeZone: 'UTC' }, TypeError, 'timeZone', "requires 'calendar'"],
-    [{ ...interval, startsOn: 1 }, TypeError, 'startsOn', "requires 'calendar'"],
   ])('%j is wrong', (limit, Class, name, what) => {
     const { limiter } = setUp([{ interval: 5, maxInInterval: 1 }, MONTH]);
     const limits = [
@@ -103,7 +98,6 @@ describe('the calendar of a call', () => {
 
   // Which calls fail, and that nothing is counted then, is tested on every store.
   test.each([
-    [5, TypeError, "option 'calendar': expected an object, got 5"],
     [{ zone: 'UTC' }, TypeError, expect.stringContaining('unknown option "zone" in calendar')],
     [{ timeZone: 'X/Y' }, RangeError, `option 'calendar.timeZone': ${ZONE} "X/Y" (string)`],
     [{ startsOn: '01-01' }, TypeError, expect.stringContaining("'calendar.startsOn': expected")],
@@ -123,25 +117,16 @@ describe('the calendar of a call', () => {
     expect([limiter.usage('a').used, limiter.usage('b').used]).toEqual([0, 0]);
   });
 
-  // Kills: a start that no window has; a start that only one of several windows can have.
+  // Kills: a start that only one of several windows can have.
   test('needs windows that it is about', () => {
-    const messageOf = (limits, calendar) => {
-      return catchError(() => setUp(limits).limiter.attempt('a', { calendar }))?.message;
-    };
-    const day = { calendar: 'day', limit: 5 };
-    const without =
-      "option 'calendar': requires a limit with calendar 'hour', 'day', 'week', 'month', 'year'";
-    expect(messageOf([{ interval: 5, limit: 5 }], {})).toBe(without);
-    expect(messageOf([{ interval: 5, limit: 5 }], { timeZone: 'UTC' })).toBe(without);
-    expect(messageOf([day], { startsOn: 1 })).toContain("'calendar.startsOn': requires a limit");
-    expect(messageOf([day], { timeZone: 'Asia/Tokyo' })).toBe(undefined);
-    expect(messageOf([day, MONTH], { startsOn: 17 })).toBe(undefined);
-    expect(messageOf([MONTH, { calendar: 'week', limit: 5 }], { startsOn: 17 })).toContain(
-      '1 to 7',
+    const messageOf = (limits, calendar) =>
+      catchError(() => setUp(limits).limiter.attempt('a', { calendar }))?.message;
+    expect(messageOf([{ interval: 5, limit: 5 }], {})).toBe(
+      "option 'calendar': requires a limit with calendar 'hour', 'day', 'week', 'month', 'year'",
     );
-    expect(messageOf([MONTH, { calendar: 'year', limit: 5 }], { startsOn: 17 })).toContain(
-      "'MM-DD'",
-    );
+    expect(messageOf([{ calendar: 'day', limit: 5 }, MONTH], { startsOn: 17 })).toBe(undefined);
+    const weekly = [MONTH, { calendar: 'week', limit: 5 }];
+    expect(messageOf(weekly, { startsOn: 17 })).toContain('1 to 7');
   });
 
   // Kills: a zone or a start that the call leaves out and that are not those of the limit.
@@ -177,30 +162,16 @@ describe('the calendar of a call', () => {
     const calendar = { timeZone: 'Pacific/Kiritimati' };
     expect(limiter.usage('a', { calendar }).resetIn).toBe(22 * 3_600_000);
   });
-
-  test('is waited for', async () => {
-    const { limiter, time } = setUp();
-    const calendar = { timeZone: 'Europe/Berlin' };
-    limiter.attempt('a', { cost: 2, calendar });
-    const waiting = limiter.wait('a', { calendar });
-    const hour = 3_600_000;
-    time.advance(hour);
-    await limiter.block('a', 0); // looks again
-    expect((await waiting).limits[0]).toMatchObject({ used: 1, resetIn: 30 * 24 * hour });
-  });
 });
 
-test.each([0, -1, -62_198_755_200_000, 2 ** 53, -(2 ** 53), 1e300])(
-  'at %p ms windows have an end',
-  (ms) => {
-    for (const calendar of ['hour', 'day', 'week', 'month', 'year']) {
-      const { limiter, time } = setUp([{ calendar, limit: 1, timeZone: 'America/Nuuk' }]);
-      time.set(ms);
-      const { timeLeft } = limiter.attempt('a', { limits: 0 });
-      expect(timeLeft).toBeGreaterThan(0);
-      expect(timeLeft).toBeLessThanOrEqual(366 * 86_400_000);
-      expect(limiter.attempt('a').allowed).toBe(true);
-      expect(limiter.attempt('a').allowed).toBe(false);
-    }
-  },
-);
+test.each([-62_198_755_200_000, 2 ** 53, 1e300])('at %p ms windows have an end', (ms) => {
+  for (const calendar of ['hour', 'day', 'week', 'month', 'year']) {
+    const { limiter, time } = setUp([{ calendar, limit: 1, timeZone: 'America/Nuuk' }]);
+    time.set(ms);
+    const { timeLeft } = limiter.attempt('a', { limits: 0 });
+    expect(timeLeft).toBeGreaterThan(0);
+    expect(timeLeft).toBeLessThanOrEqual(366 * 86_400_000);
+    expect(limiter.attempt('a').allowed).toBe(true);
+    expect(limiter.attempt('a').allowed).toBe(false);
+  }
+});

@@ -7,19 +7,13 @@ jest.mock('microtime', () => ({ __esModule: true, default: { now: () => mockTime
 const { inspect, promisify } = require('node:util');
 const theirs = require('rolling-rate-limiter');
 const RateLimiter = require('../..');
+const { expectEqual } = require('../support/outcome');
 const { runProgram } = require('../support/run-program');
 const { catchError, setUp } = require('../support/set-up');
 const { casesOf } = require('../support/tiers');
 const { randomFrom, randomStep } = require('../support/traces');
 
 const ONE = { maxInInterval: 1 };
-
-/** The arguments that a call gives its callback. */
-function callBack(limiter, ...args) {
-  return new Promise((resolve) => {
-    limiter(...args, (...answer) => resolve(answer));
-  });
-}
 
 describe('construction', () => {
   test.each([
@@ -37,18 +31,12 @@ describe('construction', () => {
     expect([limiter('a'), limiter('a')]).toEqual([0, 10]);
   });
 
-  test('copies the options', () => {
-    const options = { interval: 10, maxInInterval: 1, clock: () => 0 };
-    const limiter = RateLimiter(options);
-    Object.assign(options, { interval: 1000, maxInInterval: 5, clock: () => Number.NaN });
-    expect([limiter('a'), limiter('a')]).toEqual([0, 10]);
-  });
-
-  test('reads a frozen object, one without a prototype, and inherited options', () => {
+  test('copies the options, also frozen, inherited and those of an object without a prototype', () => {
     const plain = { interval: 10, maxInInterval: 1, clock: () => 0 };
     const bare = Object.assign(Object.create(null), plain);
     for (const options of [Object.freeze({ ...plain }), bare, Object.create(plain)]) {
       const limiter = RateLimiter(options);
+      Reflect.set(options, 'maxInInterval', 5);
       expect([limiter('a'), limiter('a')]).toEqual([0, 10]);
     }
   });
@@ -79,14 +67,10 @@ describe('a limiter is a function', () => {
 
   test('whose methods are inherited, not enumerable, and can be replaced', async () => {
     const limiter = RateLimiter({ interval: 10, maxInInterval: 1 });
-    const names = Object.getOwnPropertyNames(RateLimiter.prototype);
-    expect(names).toHaveLength(19); // eighteen methods and the constructor
-    for (const name of names) {
-      expect(Object.hasOwn(limiter, name)).toBe(false);
+    for (const name of Object.getOwnPropertyNames(RateLimiter.prototype)) {
       expect(limiter[name]).toBe(RateLimiter.prototype[name]);
     }
-    expect(Object.keys(limiter)).toEqual([]);
-    expect(Object.keys(RateLimiter.prototype)).toEqual([]);
+    expect([Object.keys(limiter), Object.keys(RateLimiter.prototype)]).toEqual([[], []]);
     limiter.attempt = jest.fn();
     limiter.attempt('a');
     expect(limiter.attempt).toHaveBeenCalledWith('a');
@@ -96,67 +80,21 @@ describe('a limiter is a function', () => {
   });
 });
 
-test.each([
-  [0.0001, 1],
-  [1.0001, 1],
-  [2 ** 31 / 1000, 2_147_484],
-  [2 ** 32, 2 ** 32],
-  [1e15, 1e15],
-  [1e300, Math.ceil(2 ** 61 / 1000)],
-])('timeLeft for an interval or minDifference of %p ms is the safe integer %p', (ms, timeLeft) => {
-  for (const options of [
-    { ...ONE, interval: ms },
-    { minDifference: ms, maxInInterval: 5 },
-  ]) {
-    const { limiter } = setUp(options);
-    expect([limiter('a'), limiter('a')]).toEqual([0, timeLeft]);
-  }
-});
-
 describe('the callback form', () => {
   test.each([
-    ['limiter(id, callback)', (limiter, callback) => limiter('a', callback), ['a']],
-    ['limiter(callback)', (limiter, callback) => limiter(callback), []],
     ['limiter(callback, undefined)', (limiter, callback) => limiter(callback, undefined), []],
     ['limiter(null, callback)', (limiter, callback) => limiter(null, callback), [null]],
-    ['limiter(undefined, callback)', (limiter, callback) => limiter(undefined, callback), []],
   ])('%s gives null, the time left and the actions left', async (_form, call, args) => {
     const { limiter } = setUp(ONE);
-    const answers = [];
-    for (let i = 0; i < 2; i++) {
-      answers.push(await new Promise((resolve) => call(limiter, (...all) => resolve(all))));
-    }
-    expect(answers).toEqual([
+    const ask = () => new Promise((resolve) => call(limiter, (...answer) => resolve(answer)));
+    expect([await ask(), await ask()]).toEqual([
       [null, 0, 0],
       [null, 10, 0],
     ]);
     expect([limiter(...args), limiter(args[0], undefined)]).toEqual([10, 10]);
   });
 
-  test('gives the answers of its own attempts in order, whatever happens until then', async () => {
-    const { limiter, time } = setUp({ countBlocked: false });
-    const order = [];
-    const called = ['a', 'a', true, 'a'].map(async (id, i) => {
-      const answer = await callBack(limiter, id);
-      order.push(i);
-      return answer;
-    });
-    limiter.attempt('b');
-    time.advance(1000);
-    await limiter.clearAll();
-    await limiter.close();
-    expect(await Promise.all(called)).toEqual([
-      [null, 0, 1],
-      [null, 0, 0],
-      [expect.objectContaining({ code: 'ERR_ROLLGATE_ID' })],
-      [null, 10, 0],
-    ]);
-    expect(order).toEqual([0, 1, 2, 3]);
-    const closed = [expect.objectContaining({ code: 'ERR_ROLLGATE_CLOSED' })];
-    expect([await callBack(limiter, 'a'), await callBack(limiter)]).toEqual([closed, closed]);
-  });
-
-  test.each([[null], ['callback'], [0], [{}], [[]], [true], [Symbol('callback')], [5n]])(
+  test.each([[null], ['callback'], [Symbol('callback')]])(
     'throws ERR_ROLLGATE_CALLBACK for %p and records nothing',
     (callback) => {
       const { limiter } = setUp(ONE);
@@ -191,17 +129,14 @@ describe('the callback form', () => {
   });
 });
 
-describe('attemptMany', () => {
-  test('reads the clock once, and the array before that', () => {
-    const ids = ['a', 'b', 'c'];
-    const clock = jest.fn(() => {
-      ids.length = 0;
-      return 0;
-    });
-    const { limiter } = setUp({ clock });
-    expect(limiter.attemptMany(ids)).toHaveLength(3);
-    expect(clock).toHaveBeenCalledTimes(1);
+test('attemptMany reads the clock once, and the array before that', () => {
+  const ids = ['a', 'b', 'c'];
+  const clock = jest.fn(() => {
+    ids.length = 0;
+    return 0;
   });
+  expect(setUp({ clock }).limiter.attemptMany(ids)).toHaveLength(3);
+  expect(clock).toHaveBeenCalledTimes(1);
 });
 
 describe('refund', () => {
@@ -227,7 +162,7 @@ describe('refund', () => {
   });
 });
 
-test('limit, clear and clearAll have acted when they return', () => {
+test('limit, clear, clearAll and close have acted when they return', () => {
   const { limiter } = setUp(ONE);
   limiter.limit('a');
   expect(limiter('a')).toBe(10);
@@ -235,18 +170,8 @@ test('limit, clear and clearAll have acted when they return', () => {
   expect(limiter('a')).toBe(0);
   limiter.clearAll();
   expect(limiter('a')).toBe(0);
-});
-
-test('close has closed when it returns, and the clock is not read after it', async () => {
-  const clock = jest.fn(() => Number.NaN);
-  const { limiter } = setUp({ clock });
   limiter.close();
-  const closed = { code: 'ERR_ROLLGATE_CLOSED', message: 'the limiter is closed' };
-  for (const call of [() => limiter('a'), () => limiter(), () => limiter.attemptMany([])]) {
-    expect(catchError(call)).toMatchObject(closed);
-  }
-  await expect(limiter.wait('a')).rejects.toMatchObject(closed);
-  expect(clock).not.toHaveBeenCalled();
+  expect(catchError(() => limiter('a')).code).toBe('ERR_ROLLGATE_CLOSED');
 });
 
 describe('beside rolling-rate-limiter 0.4.2', () => {
@@ -278,12 +203,7 @@ describe('beside rolling-rate-limiter 0.4.2', () => {
         const id = random.pick(['a', 'b', 1, '1']);
         const method = random.chance(3) ? 'clear' : random.pick(METHODS.slice(0, 4));
         const answers = await Promise.all(limiters.map((limiter) => limiter[method](id)));
-        expect({ seed, step, method, answer: answers[1] }).toEqual({
-          seed,
-          step,
-          method,
-          answer: answers[0],
-        });
+        expectEqual(answers[1], answers[0], { seed, step, method });
       }
     }
   });

@@ -6,7 +6,7 @@ const diagnostics = require('node:diagnostics_channel');
 const RateLimiter = require('../..');
 const { DECISIONS } = require('../../lib/base/channels');
 const { createPlainKv } = require('../support/kv-stores');
-const { askProgram, runProgram } = require('../support/run-program');
+const { askProgram } = require('../support/run-program');
 const { setUp } = require('../support/set-up');
 
 const stops = [];
@@ -45,8 +45,9 @@ describe('rollgate:decision', () => {
     limiter.attempt('after');
     const third = listen('rollgate:decision');
     limiter();
+    RateLimiter.attemptAll([{ limiter, id: 'all' }]);
     const ids = [first, second, third].map(({ messages }) => messages.map(({ id }) => id));
-    expect(ids).toEqual([[1], [1, 2n], [undefined]]);
+    expect(ids).toEqual([[1], [1, 2n], [undefined, 'all']]);
   });
 
   test('a subscriber may call the limiter, and the answers stay what they are', () => {
@@ -62,6 +63,13 @@ describe('rollgate:decision', () => {
     const many = limiter.attemptMany(['b', 'b', 'b']);
     expect(many.map(({ allowed }) => allowed)).toEqual([true, true, false]);
     expect(messages.filter(({ id }) => id !== 'other')).toHaveLength(6);
+  });
+
+  test('a subscriber may close the limiter', () => {
+    const { limiter } = setUp();
+    listen('rollgate:decision', () => limiter.close());
+    expect(limiter('a')).toBe(0);
+    expect(() => limiter('a')).toThrow('the limiter is closed');
   });
 
   // Kills: an array of the store; windows without a name as 'undefined'.
@@ -80,13 +88,6 @@ describe('rollgate:decision', () => {
       const costs = [{ tokens: 40, requests: 1 }, 2, 1];
       expect(messages.splice(0).map(({ cost }) => cost)).toEqual(costs);
     }
-  });
-
-  test('a subscriber may close the limiter', () => {
-    const { limiter } = setUp();
-    listen('rollgate:decision', () => limiter.close());
-    expect(limiter('a')).toBe(0);
-    expect(() => limiter('a')).toThrow('the limiter is closed');
   });
 
   test('messages come in order while a key-value store answers in microtasks, those of onError too', async () => {
@@ -226,24 +227,5 @@ describe('ids that are dropped because of maxKeys', () => {
       type: 'RollgateWarning',
       code: 'ROLLGATE_EVICTED',
     });
-  });
-
-  test('make no room for peeks and ids that were cleared', () => {
-    const { limiter } = setUp({ maxKeys: 1 });
-    limiter('a');
-    limiter.peek('b');
-    limiter.clear('a');
-    limiter('b');
-    limiter.refund(limiter.attempt('c'));
-    expect(limiter.stats().evicted).toBe(1); // 'b' for 'c'
-  });
-
-  test('are all that a limiter warns of, deprecations included', async () => {
-    const flags = ['--pending-deprecation', '--trace-warnings', '--throw-deprecation'];
-    const quiet = `
-      const limiter = require('rollgate')({ interval: 1, maxInInterval: 1 });
-      for (let i = 0; i < 1e5; i++) limiter(i);
-      limiter.limit('a').then(() => limiter.close());`;
-    expect(await runProgram(quiet, { flags })).toMatchObject({ code: 0, stderr: '' });
   });
 });

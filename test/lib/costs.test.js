@@ -44,14 +44,10 @@ describe('a cost', () => {
 
   // What fails, and that nothing is counted then, is tested on every store.
   test.each([
-    [6, RangeError, `${NUMBER} 6`],
     ['1', TypeError, `${NUMBER} "1" (string)`],
-    [[1, 1], TypeError, `${NUMBER} an array`],
     [new Map([['tokens', 1]]), TypeError, `${NUMBER} an object`],
-    [{ tokens: 0.5 }, RangeError, tokens('0.5')],
     [{ tokens: 101 }, RangeError, tokens('101')],
     [{ tokens: '4' }, TypeError, tokens('"4" (string)')],
-    [{ tokens: undefined }, TypeError, tokens('undefined')],
     [{ token: 4 }, TypeError, `${known('"token" (string)')}; did you mean 'tokens'?`],
     [{ tokens: 1, toString: 1 }, TypeError, expect.stringContaining(known('"toString"'))],
     [{ tokens: 0, requests: 0 }, RangeError, zeros],
@@ -62,18 +58,9 @@ describe('a cost', () => {
   });
 
   test('is no object without names of limits', () => {
-    for (const options of [
-      UNNAMED,
-      { limits: [UNNAMED, UNNAMED].map(({ countBlocked: _, ...limit }) => limit) },
-    ]) {
-      for (const cost of [{}, { requests: 1 }]) {
-        expect(catchError(() => setUp(options).limiter.attempt('a', { cost }))).toMatchObject({
-          name: 'TypeError',
-          code: 'ERR_ROLLGATE_COST',
-          message: `cost: expected ${RANGE}, got an object`,
-        });
-      }
-    }
+    const error = catchError(() => setUp(UNNAMED).limiter.attempt('a', { cost: {} }));
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_COST', name: 'TypeError' });
+    expect(error.message).toBe(`cost: expected ${RANGE}, got an object`);
   });
 
   // Kills: an array that the user's object, or the decision, shares.
@@ -113,38 +100,15 @@ describe('a cost', () => {
   });
 });
 
-describe('the name of a limit', () => {
-  test('is in decisions and usage if there is one', () => {
-    const { limiter } = setUp({ limits: [REQUESTS, { ...TOKENS, name: undefined }] });
-    const results = [limiter.attempt('a'), limiter.peek('a'), limiter.attemptMany(['a'])[0]];
-    for (const { limits } of [...results, limiter.usage('a')]) {
-      expect(limits[0].name).toBe('requests');
-      expect(Object.keys(limits[1])).toEqual([
-        'interval',
-        'maxInInterval',
-        'used',
-        'remaining',
-        'resetIn',
-      ]);
-    }
-  });
+test('the name of a limit is in decisions and usage if there is one', () => {
+  const { limiter } = setUp({ limits: [REQUESTS, { ...TOKENS, name: undefined }] });
+  const results = [limiter.attempt('a'), limiter.attemptMany(['a'])[0], limiter.usage('a')];
+  for (const { limits } of results) {
+    expect([limits[0].name, Object.hasOwn(limits[1], 'name')]).toEqual(['requests', false]);
+  }
 });
 
 describe('settle', () => {
-  test('replaces what was reserved by what it came to, in each window that is named', () => {
-    const { limiter } = setUp();
-    const settled = (cost, actual) => {
-      limiter.clear('a');
-      const isFound = limiter.settle(limiter.attempt('a', { cost }), actual);
-      return [isFound, ...usedOf(limiter.usage('a'))];
-    };
-    expect(settled({ tokens: 40 }, {})).toEqual([true, 1, 40]);
-    expect(settled({ tokens: 40 }, { requests: 3 })).toEqual([true, 3, 40]);
-    expect(settled({ tokens: 40 }, { requests: 0, tokens: 0 })).toEqual([true, 0, 0]);
-    expect(settled(undefined, 3)).toEqual([true, 3, 3]);
-    expect(settled(3, -0)).toEqual([true, 0, 0]);
-  });
-
   const INTEGER = 'an integer from 0 to 9007199254740991';
   const NUMBER = `actual: expected ${INTEGER}, because the cost was a number, got`;
   const OBJECT =
@@ -155,11 +119,7 @@ describe('settle', () => {
   // Kills: a decision that is used up by a mistake.
   test.each([
     [1, 0.5, RangeError, `${NUMBER} 0.5`],
-    [1, 2 ** 53, RangeError, `${NUMBER} 9007199254740992`],
-    [1, undefined, TypeError, `${NUMBER} undefined`],
     [{ tokens: 5 }, 5, TypeError, `${OBJECT} 5`],
-    [{ tokens: 5 }, [5], TypeError, `${OBJECT} an array`],
-    [{ tokens: 5 }, { tokens: undefined }, TypeError, tokens('undefined')],
     [{ tokens: 5 }, { tokens: 2 ** 53 }, RangeError, tokens('9007199254740992')],
     [{ tokens: 5 }, { token: 5 }, TypeError, `${known}; did you mean 'tokens'?`],
   ])('a cost of %p at %p is an error, and can be settled later', (cost, actual, Class, message) => {

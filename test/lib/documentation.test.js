@@ -68,18 +68,6 @@ describe('links', () => {
     }
     expect(pages.filter((page) => page.startsWith('docs/') && !reached.has(page))).toEqual([]);
   });
-
-  test('show images that are there, with words for them, and every image', () => {
-    const shown = pages.flatMap((page) =>
-      [...read(page).matchAll(/!\[([^\n]*?)\]\(([^)\s]+)\)/g)].map(([, alt, to]) => ({
-        alt,
-        file: path.join(path.dirname(page), to),
-      })),
-    );
-    expect(shown.filter(({ alt, file }) => !isThere(file) || alt.length < 20)).toEqual([]);
-    const files = fs.readdirSync(path.join(ROOT, 'docs/images')).map((f) => `docs/images/${f}`);
-    expect(files.filter((name) => shown.every(({ file }) => file !== name))).toEqual([]);
-  });
 });
 
 describe('docs/api.md', () => {

@@ -113,18 +113,10 @@ test('a limiter with leases has its permits and local decisions, any other has n
   const counts = { leases: 2, leased: 900, returned: 30, local: 700 };
   const leasing = Object.assign(() => 0, { stats: () => ({ ...limiter.stats(), ...counts }) });
   metrics = registerMetrics({ limiters: { leasing, limiter }, register });
-  const scraped = await scrape();
-  expect(
-    Object.keys(scraped)
-      .filter((name) => /lease|returned|local/.test(name))
-      .sort(),
-  ).toEqual([
-    'rollgate_leased_permits_total{limiter="leasing"}',
-    'rollgate_leases{limiter="leasing"}',
-    'rollgate_local_decisions_total{limiter="leasing"}',
-    'rollgate_returned_permits_total{limiter="leasing"}',
-  ]);
-  expect(scraped).toMatchObject({
+  const found = Object.entries(await scrape()).filter(([name]) =>
+    /lease|returned|local/.test(name),
+  );
+  expect(Object.fromEntries(found)).toEqual({
     'rollgate_leased_permits_total{limiter="leasing"}': 900,
     'rollgate_leases{limiter="leasing"}': 2,
     'rollgate_local_decisions_total{limiter="leasing"}': 700,
@@ -184,7 +176,6 @@ const channel = diagnostics.channel('rollgate:decision');
 const OF_BOTH = [
   [{ limiter: 5 }, TypeError, /^unknown option "limiter"; did you mean 'limiters'\?$/],
   [{ limiters: { api: 5 } }, TypeError, /^option 'limiters.api': expected a limiter, got 5$/],
-  [{ limiters: { api: () => 0 } }, TypeError, /^option 'limiters.api'/],
   [{ limiters: [] }, TypeError, /^option 'limiters'/],
   [5, TypeError, /^option 'options': expected an object, got 5$/],
 ];
@@ -196,16 +187,11 @@ test.each([
   ...[
     [{ limiters: { a: RateLimiter.rateLimit() } }, TypeError, /a middleware; .*\(\{ limiter \}\)$/],
     [{ register: {} }, TypeError, /^option 'register': expected a Registry of prom-client/],
-    [{ register: null }, TypeError, /^option 'register'/],
-    [{ prefix: 5 }, TypeError, /^option 'prefix'/],
     [{ prefix: 'my-' }, RangeError, /^option 'prefix'/],
-    [{ buckets: [] }, TypeError, /^option 'buckets'/],
     [{ buckets: [1, 0.5] }, TypeError, /^option 'buckets'/],
   ].map((row) => [registerMetrics, ...row]),
   ...[
     [{ capacity: '5' }, TypeError, /^option 'capacity': expected an integer from 1 to 1000000/],
-    [{ capacity: 0 }, RangeError, /^option 'capacity'/],
-    [{ capacity: 1.5 }, RangeError, /^option 'capacity'/],
     [{ capacity: 1_000_001 }, RangeError, /^option 'capacity'/],
   ].map((row) => [topBlocked, ...row]),
 ])('%p: %p are refused, and nothing is registered', async (make, options, kind, message) => {
@@ -224,11 +210,7 @@ test('a name stands for one limiter, and a limiter has one name', async () => {
   metrics = registerMetrics({ limiters: { api: limiter }, register });
   for (const [name, added, message] of [
     ['api', setUp().limiter, "'api': there is another limiter already; remove('api') comes first"],
-    [
-      'again',
-      limiter,
-      "'again': there is this limiter as 'api' already; remove('api') comes first",
-    ],
+    ['b', limiter, "'b': there is this limiter as 'api' already; remove('api') comes first"],
     [5, limiter, "option 'name': expected a string, got 5"],
     ['x', {}, "option 'limiter': expected a limiter, got an object"],
   ]) {
@@ -251,8 +233,7 @@ test('metrics whose names are taken are refused, and those that are there stay',
   const first = registerMetrics({ limiters: { api: limiter }, register });
   const before = (await register.getMetricsAsJSON()).length;
   const again = catchError(() => registerMetrics({ register }));
-  expect(again).toBeInstanceOf(TypeError);
-  expect(again).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+  expect(again).toMatchObject({ code: 'ERR_ROLLGATE_OPTION', name: 'TypeError' });
   expect(again.message).toMatch(/^there is a metric 'rollgate_decisions_total' already: add\(\)/);
   expect(await register.getMetricsAsJSON()).toHaveLength(before);
   first.unregister();

@@ -11,15 +11,10 @@ const { catchError } = require('../support/set-up');
 const GOOD = { interval: 1000, maxInInterval: 5 };
 
 function expectRefusal(options, Class, message) {
-  for (const make of [
-    () => RateLimiter(options),
-    () => new RateLimiter(options),
-    () => new RateLimiter.InMemoryRateLimiter(options),
-  ]) {
-    const error = catchError(make);
+  for (const make of [RateLimiter, RateLimiter.InMemoryRateLimiter]) {
+    const error = catchError(() => new make(options));
     expect(Object.getPrototypeOf(error)).toBe(Class.prototype);
-    expect(error.code).toBe('ERR_ROLLGATE_OPTION');
-    expect(error.message).toBe(message);
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION', message });
   }
 }
 
@@ -137,10 +132,7 @@ describe('an unknown option', () => {
   test.each([
     ['minDiff', 'minDifference'],
     ['Redsi', 'redis'],
-    ['window', 'interval'],
     ['points', 'maxInInterval'],
-    ['insuranceLimiter', 'onError'],
-    ['limi', 'limits'],
     ['maxK', 'maxKeys'],
     ['k', 'kv'],
   ])('%s is refused with the hint %s', (name, nearest) => {
@@ -148,13 +140,10 @@ describe('an unknown option', () => {
     expectRefusal({ ...GOOD, [name]: 5 }, TypeError, message);
   });
 
-  test.each(['ttl', 'x', 'burst', 'strategy'])('%s is refused with all that are known', (name) => {
-    expectRefusal(
-      { ...GOOD, [name]: 5 },
-      TypeError,
-      `unknown option "${name}": expected one of interval, maxInInterval, minDifference, limits, ` +
-        'countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, connection, shared, kv, namespace, onError, localRefusals, lease, commandTimeout',
-    );
+  test('without a near one is refused with all that are known', () => {
+    const known = LIMITER_NAMES.join(', ');
+    const message = `unknown option "ttl": expected one of ${known}`;
+    expectRefusal({ ...GOOD, ttl: 5 }, TypeError, message);
   });
 
   test.each(['', '__proto__', 'constructor', 'z'.repeat(10_000)])('%s is refused', (name) => {
@@ -166,13 +155,11 @@ describe('an unknown option', () => {
   });
 
   test.each([
-    ['windowMs', "; a limiter has 'interval'"],
-    ['limit', "; a limiter has 'maxInInterval'"],
-    ['max', "; a limiter has 'maxInInterval'"],
-    ['standardHeaders', ''],
-  ])('%s is refused as one of the middleware', (name, hint) => {
+    ['windowMs', 'interval'],
+    ['limit', 'maxInInterval'],
+  ])('%s is refused as one of the middleware, with the hint %s', (name, own) => {
     const text = `option '${name}': belongs to the middleware, which is require('rollgate').rateLimit`;
-    expectRefusal({ ...GOOD, [name]: 5 }, TypeError, `${text}${hint}`);
+    expectRefusal({ ...GOOD, [name]: 5 }, TypeError, `${text}; a limiter has '${own}'`);
   });
 
   const onlyOfMiddleware = KNOWN_OPTIONS.filter((name) => !LIMITER_NAMES.includes(name));
@@ -200,18 +187,16 @@ describe('limits', () => {
       [{ ...ten, interval: 0 }, RangeError, `.interval': expected ${INTERVAL}, got 0`],
       [{ interval: 1 }, TypeError, `.maxInInterval': expected ${COUNT}, got undefined`],
       [{ ...limits[0], minDifference: -1 }, RangeError, `.minDifference': expected ${GAP}, got -1`],
-      [null, TypeError, "': expected an object, got null"],
-      [[1, 1], TypeError, "': expected an object, got an array"],
+      [undefined, TypeError, "': expected an object, got undefined"],
+      [{ windowMs: 0, limit: 5 }, RangeError, `.windowMs': expected ${INTERVAL}, got 0`],
+      [{ windowMs: 1, limit: 0 }, RangeError, `.limit': expected ${COUNT}, got 0`],
+      [{ ...ten, windowMs: 1 }, TypeError, `.interval': expected ${INTERVAL}, got "10" (string)`],
     ];
     for (const [wrong, Class, message] of cases) {
       expectRefusal({ limits: [limits[0], wrong] }, Class, `option 'limits[1]${message}`);
     }
     const empty = "option 'limits': expected a list of at least one limit, got an empty list";
     expectRefusal({ limits: [] }, TypeError, empty);
-    const hole = [limits[0]];
-    hole.length = 2;
-    const message = "option 'limits[1]': expected an object, got undefined";
-    expectRefusal({ limits: hole }, TypeError, message);
   });
 
   test('have no other options of their own', () => {
@@ -230,12 +215,9 @@ describe('limits', () => {
 describe('names of limits', () => {
   const named = (...names) => ({ limits: names.map((name) => ({ ...GOOD, name })) });
 
-  test.each(['requests', 'a b', '"\\\\%', 'été', '令牌', '🪙', 'constructor', 'x'.repeat(1000)])(
-    '%p is fine',
-    (name) => {
-      expect(RateLimiter(named(name, undefined)).peek().limits[0].name).toBe(name);
-    },
-  );
+  test.each(['"\\\\%', '🪙', 'constructor', 'x'.repeat(1000)])('%p is fine', (name) => {
+    expect(RateLimiter(named(name, undefined)).peek().limits[0].name).toBe(name);
+  });
 
   // Kills: a name that breaks headers or logs; one that an object as cost could not have.
   test.each([
@@ -261,32 +243,10 @@ describe('names of limits', () => {
   });
 });
 
-describe('windowMs and limit in limits', () => {
+test('windowMs and limit in limits are interval and maxInInterval, and come first', () => {
   const windowOf = (limit) => RateLimiter({ limits: [limit] }).peek().limits[0];
-
-  test('are interval and maxInInterval, and come first', () => {
-    const window = { interval: 1000, maxInInterval: 5 };
-    expect(windowOf({ windowMs: 1000, limit: 5 })).toMatchObject(window);
-    const both = { windowMs: 1000, interval: 1, limit: 5, maxInInterval: 1 };
-    expect(windowOf(both)).toMatchObject(window);
-    expect(windowOf({ ...GOOD, windowMs: undefined, limit: undefined })).toMatchObject(window);
-  });
-
-  test('are checked, and so are the others', () => {
-    const cases = [
-      [{ windowMs: 0, limit: 5 }, RangeError, `.windowMs': expected ${INTERVAL}, got 0`],
-      [{ windowMs: 1, limit: 0 }, RangeError, `.limit': expected ${COUNT}, got 0`],
-      [
-        { ...GOOD, windowMs: 1, interval: 0 },
-        RangeError,
-        `.interval': expected ${INTERVAL}, got 0`,
-      ],
-      [{ limit: 1 }, TypeError, `.interval': expected ${INTERVAL}, got undefined`],
-    ];
-    for (const [wrong, Class, message] of cases) {
-      expectRefusal({ limits: [wrong] }, Class, `option 'limits[0]${message}`);
-    }
-  });
+  expect(windowOf({ windowMs: 1000, interval: 1, limit: 5, maxInInterval: 1 })).toMatchObject(GOOD);
+  expect(windowOf({ ...GOOD, windowMs: undefined, limit: undefined })).toMatchObject(GOOD);
 });
 
 describe('blockFor as a list', () => {
@@ -310,25 +270,19 @@ describe('blockFor as a list', () => {
   });
 });
 
-describe('gcra above a billion actions per second', () => {
-  let warn;
-  beforeEach(() => {
-    warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
-  });
-  afterEach(() => warn.mockRestore());
-  const codes = () => warn.mock.calls.map(([, { code }]) => code);
-
-  test('is reported when the limiter is created, and by setLimits', () => {
-    const most = { interval: 10, maxInInterval: 1e7 };
-    const fast = { interval: 10, maxInInterval: 1e7 + 1 };
-    const limiter = RateLimiter({ ...most, algorithm: 'gcra' });
-    RateLimiter({ ...fast, algorithm: 'fixed-window' });
-    expect(codes()).toEqual([]);
-    limiter.setLimits([fast]);
-    RateLimiter({ limits: [{ interval: 1000, maxInInterval: 5 }, fast], algorithm: 'gcra' });
-    expect(codes()).toEqual(['ROLLGATE_GCRA_RATE', 'ROLLGATE_GCRA_RATE']);
-    expect(warn.mock.calls[0][0]).toContain('10000001 in 10 ms');
-  });
+test('gcra above a billion actions per second is reported by new limiters and by setLimits', () => {
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const most = { interval: 10, maxInInterval: 1e7 };
+  const fast = { interval: 10, maxInInterval: 1e7 + 1 };
+  const limiter = RateLimiter({ ...most, algorithm: 'gcra' });
+  RateLimiter({ ...fast, algorithm: 'fixed-window' });
+  expect(warn).not.toHaveBeenCalled();
+  limiter.setLimits([fast]);
+  RateLimiter({ limits: [{ interval: 1000, maxInInterval: 5 }, fast], algorithm: 'gcra' });
+  const { calls } = warn.mock;
+  warn.mockRestore();
+  expect(calls.map(([, { code }]) => code)).toEqual(Array(2).fill('ROLLGATE_GCRA_RATE'));
+  expect(calls[0][0]).toContain('10000001 in 10 ms');
 });
 
 test('countBlocked true is a TypeError with gcra, where no refusal counts', () => {
@@ -354,28 +308,13 @@ test('an error thrown by a getter or a proxy is passed on as it is', () => {
   }
 });
 
-test('an option that changes while it is read is checked as it is used', () => {
-  let reads = 0;
-  const options = {
-    ...GOOD,
-    get limits() {
-      reads += 1;
-      return reads === 1 ? [GOOD] : 'not any more';
-    },
-  };
-  expect(catchError(() => RateLimiter(options))).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
-});
-
 describe('options of wait', () => {
   test.each([
     [{ deadline: '5' }, TypeError, /^option 'deadline': expected a number of ms .*got "5"/],
-    [{ deadline: -1 }, RangeError, /^option 'deadline'/],
     [{ deadline: Date.now() + 5000 }, RangeError, /ms from the call on/],
     [{ signal: {} }, TypeError, /^option 'signal': expected an AbortSignal, got an object$/],
     [{ maxQueue: 0 }, RangeError, /^option 'maxQueue': expected an integer >= 1, got 0$/],
-    [{ maxQueue: '5' }, TypeError, /^option 'maxQueue'/],
     [{ priority: 4 }, RangeError, /^option 'priority': expected an integer from 0 to 3, got 4$/],
-    [{ priority: '3' }, TypeError, /^option 'priority'/],
     [{ timeout: 5 }, TypeError, /^unknown option "timeout" in wait options/],
     [5, TypeError, /^option 'wait options': expected an object, got 5$/],
   ])('%p are refused', async (options, kind, message) => {
@@ -390,11 +329,8 @@ describe('options of wait', () => {
   test('that are undefined, or at the end of their range, are taken', async () => {
     const { signal } = new AbortController();
     for (const options of [
-      undefined,
       { cost: undefined, signal: undefined, deadline: undefined, maxQueue: undefined },
-      { priority: 3 },
-      { cost: 1, signal, deadline: 0.5, maxQueue: 1 },
-      { maxQueue: Number.MAX_VALUE, deadline: 1e11 },
+      { priority: 3, signal, maxQueue: Number.MAX_VALUE, deadline: 1e11 },
     ]) {
       expect(await RateLimiter(GOOD).wait('a', options)).toMatchObject({ allowed: true });
     }

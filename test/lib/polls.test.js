@@ -23,18 +23,6 @@ test('a poll comes once, in a pass that it shares with the others', () => {
   expect([polled.length, polls.length, jest.getTimerCount()]).toEqual([2, 0, 0]);
 });
 
-test('one that is added in a pass comes in the next one', () => {
-  const polls = new Polls(latest);
-  let count = 0;
-  const poll = () => {
-    count++;
-    polls.add(poll);
-  };
-  polls.add(poll);
-  jest.advanceTimersByTime(10 * PASS_MS);
-  expect([count, jest.getTimerCount()]).toEqual([10, 1]);
-});
-
 // Kills: a cancelled poll that is called because its pass has begun; a timer that outlives the last poll.
 test('one that is cancelled does not come, and without any there is no timer', () => {
   const polls = new Polls(latest);

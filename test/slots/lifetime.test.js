@@ -49,13 +49,6 @@ test('nothing keeps a program up', async () => {
   expect(await askProgram(program)).toBe('ends');
 });
 
-test('the signal of a slot aborts without a call, when its time is over', async () => {
-  const limiter = ConcurrencyLimiter({ max: 1, maxAge: 20 });
-  const { lost } = limiter.acquire('a');
-  await waitUntil('it is lost', () => lost.aborted);
-  expect(limiter.usage('a').used).toBe(0);
-});
-
 // Kills: a timer that looks once, and a failing clock that ends the process.
 test('the signal of a slot aborts when the clock gets there, however late and after failures', async () => {
   let now = 0;
@@ -108,7 +101,6 @@ test('a waiting call gets a slot whose time is over', async () => {
   expect((await limiter.wait('a')).allowed).toBe(true);
 });
 
-// Kills: bytes of ids that are kept after their release.
 test('ids that nobody holds take no memory', () => {
   const limiter = ConcurrencyLimiter({ max: 1 });
   const fill = (count) => {

@@ -5,7 +5,6 @@ import { concurrencyLimitFetch } from '../../lib/types/fetch';
 
 const { ConcurrencyLimiter, concurrencyLimit } = RateLimiter;
 const slots = ConcurrencyLimiter({ max: 2, maxAge: 1000 });
-const made: RateLimiter.ConcurrencyLimiter = new ConcurrencyLimiter({ max: 1 });
 const taken = slots.acquire('a', { cost: 2, max: 4 });
 if (taken.allowed) {
   const released: boolean = taken.release();
@@ -20,20 +19,11 @@ if (taken.allowed) {
 const waited: Promise<RateLimiter.Slot> = slots.wait('a', { deadline: 5, priority: 3, cost: 2 });
 const ran: Promise<string> = slots.run('a', async (slot) => String(slot.used));
 const ranWith: Promise<number> = slots.run('a', { maxQueue: 3 }, () => 5);
-const shared: RateLimiter.ConcurrencyLimiter = ConcurrencyLimiter({
-  max: 2,
-  shared: { name: 'jobs', room: 64 },
-});
-// @ts-expect-error names are strings
-ConcurrencyLimiter({ max: 1, shared: 5 });
+const shared: RateLimiter.ConcurrencyLimiter = ConcurrencyLimiter({ max: 2, shared: 'jobs' });
 // @ts-expect-error max is missing
 ConcurrencyLimiter({});
 // @ts-expect-error a key-value store knows no holders
 ConcurrencyLimiter({ max: 1, kv: {} });
-// @ts-expect-error costs are numbers
-slots.acquire('a', { cost: { requests: 1 } });
-
-void shared;
 
 const remote = ConcurrencyLimiter({
   max: 2,
@@ -92,4 +82,4 @@ async function serve(request: Request) {
   release();
   return new Response();
 }
-void [made, alsoRemote, hold, atOnce, waited, ran, ranWith, middleware, serve];
+void [shared, alsoRemote, hold, atOnce, waited, ran, ranWith, middleware, serve];

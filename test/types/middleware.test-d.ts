@@ -52,54 +52,30 @@ declare const maybe: string | undefined;
 
 // The middleware
 expectType<RateLimitMiddleware>(rateLimit());
-expectType<RateLimitMiddleware>(RateLimiter.rateLimit({ windowMs: 60_000, limit: 100 }));
 const middleware = rateLimit({
-  interval: 1000,
-  max: 5,
-  minDifference: 1,
-  countBlocked: false,
-  clock: () => 0,
-  maxKeys: 5,
-  message: { error: 'slow down' },
-  statusCode: 503,
-  legacyHeaders: false,
   standardHeaders: true,
-  requestPropertyName: 'limits',
   skip: async () => false,
   keyGenerator: async (req) => req.headers['x-api-key']?.toString(),
   handler(req, res, next, settings) {
     expectAssignable<IncomingMessage>(req);
     expectAssignable<ServerResponse>(res);
-    expectType<number>(settings.statusCode);
+    expectType<false | 'draft-6' | 'draft-7' | 'draft-8' | 'draft-10'>(settings.standardHeaders);
     next();
     next(new Error());
   },
 });
-expectType<Promise<void>>(middleware.resetKey('key'));
-expectType<Promise<{ totalHits: number; resetTime: Date } | undefined>>(middleware.getKey(1));
 expectAssignable<(req: IncomingMessage, res: ServerResponse, next: () => void) => unknown>(
   middleware,
 );
-rateLimit({ limiter });
 rateLimit({ limiter, message: (req) => `not now, ${req.ip}`, standardHeaders: 'draft-6' });
-rateLimit({ limit: 0, standardHeaders: 'draft-8', identifier: 'api', ipv6Subnet: false });
 rateLimit({ standardHeaders: 'draft-10', identifier: async (req) => `for ${req.method}` });
 rateLimit({ ipv6Subnet: async (req) => (req.headers.host === 'a' ? false : 48) });
-rateLimit({ skipFailedRequests: true, requestWasSuccessful: (_req, res) => res.statusCode < 500 });
-rateLimit({ passOnStoreError: true, problemDetails: true, validate: false, logger: console });
-rateLimit({ validate: { trustProxy: false, positiveHits: false, default: true } });
 rateLimit({
   limiter: {
     attempt: (id: RateLimiter.Id) => limiter.attempt(id),
     refund: (decision: Decision) => limiter.refund(decision),
   },
   skipFailedRequests: true,
-});
-rateLimit({
-  handler: (_req, _res, _next, settings) => {
-    expectType<false | 'draft-6' | 'draft-7' | 'draft-8' | 'draft-10'>(settings.standardHeaders);
-    expectType<boolean>(settings.validate.singleCount);
-  },
 });
 expectAssignable<RateLimitOptions>({ message: async () => 'later' });
 rateLimit({
@@ -110,67 +86,34 @@ rateLimit({
     next();
   },
   rules: [
-    { path: '/' },
-    { path: /x/, method: ['GET', 'PUT'], group: ['gold', 'default'], zone: 'z', limit: 0 },
-    { path: '/a', method: 'POST', windowMs: 1000, max: 5, minDifference: 1, countBlocked: false },
+    { path: /x/, method: ['GET', 'PUT'], group: ['gold', 'default'], max: 5, countBlocked: false },
     { path: '/b', limits: [{ interval: 1000, maxInInterval: 5 }], perPath: true, shadow: true },
     { path: '/c', limit: 1, algorithm: 'gcra', blockFor: [1000, 5000], blockEverywhere: true },
   ],
-  clock: () => 0,
-  maxKeys: 5,
-  statusCode: 503,
 });
-rateLimit({ redis: 'redis://localhost', countBlocked: false, localRefusals: true, limit: 5 });
-rateLimit({ redis: 'redis://localhost', namespace: 'a', lease: 100, limit: 6000, windowMs: 1000 });
 rateLimit({ redis: 'redis://localhost', rules: [{ path: '/', limit: 6000 }], lease: 100 });
-expectError(rateLimit({ redis: 'redis://localhost', lease: '100', limit: 6000 }));
-for (const trustProxy of [
-  true,
-  1,
-  'loopback',
-  ['192.0.2.0/24'],
-  (address: string) => address === '',
-]) {
-  rateLimit({ trustProxy });
-}
-expectError(rateLimit({ trustProxy: {} }));
-rateLimit({ validate: { undefinedKey: false, ipv6Subnet: false } });
-rateLimit({ rules: [{ path: '/' }], redis: 'redis://localhost', namespace: 'a', onError: 'allow' });
-rateLimit({ limit: (req) => (req.ip === '::1' ? 100 : 5) });
 rateLimit({ max: async (_req, res) => res.statusCode });
-rateLimit({ limit: 5, cost: 2 });
 rateLimit({ limiter, cost: async (req) => Number(req.headers['content-length']) });
 rateLimit<express.Request, express.Response>({
   limiter,
   cost: (req) => req.path.length,
 });
-rateLimit({ rules: [{ path: '/', limit: 5, cost: () => 2 }] });
 const limits = [{ windowMs: 1000, limit: 5, name: 'tokens' }];
-rateLimit({ limits, cost: { tokens: 5 } });
 rateLimit({ limits, cost: async (req) => ({ tokens: req.path.length }) });
-rateLimit({ rules: [{ path: '/', limits, cost: () => ({ tokens: 5 }) }] });
 rateLimit({ limiter: { attempt: () => limiter.attempt('id'), settle: () => true } });
-expectType<boolean | Promise<boolean>>(({} as RateLimitInfo).settle(5));
 expectType<boolean | Promise<boolean>>(({} as RateLimitInfo).settle({ tokens: 5 }));
 rateLimit({ limits, limit: async () => ({ tokens: Number.POSITIVE_INFINITY }) });
 rateLimit({ rules: [{ path: '/', limits: [{ calendar: 'day', limit: 5 }], limit: () => 0 }] });
 expectError(rateLimit({ limits, limit: { tokens: 5 } }));
 expectError(rateLimit({ limits, limit: () => ({ tokens: '5' }) }));
-expectError(rateLimit({ limits, cost: { tokens: '5' } }));
-expectError(rateLimit({ limits, cost: () => ({ tokens: '5' }) }));
-expectError(({} as RateLimitInfo).settle());
-expectError(rateLimit({ cost: '2' }));
 expectError(rateLimit({ cost: () => '2' }));
 expectError(rateLimit({ rules: [{ path: '/' }], cost: 2 }));
 rateLimit({ limit: (req: express.Request) => Number(req.query.limit) });
-rateLimit({ rules: [{ path: '/', limit: async (req) => (req.ip === '::1' ? 100 : 5) }] });
-expectType<ShadowDecision[] | undefined>(({} as RateLimitInfo).shadow);
 expectAssignable<ShadowDecision>({} as ShadowMessage);
 
 // Stores of express-rate-limit
 const theirs = new MemoryStore();
 expectType<RateLimitMiddleware>(rateLimit({ store: theirs, windowMs: 60_000, limit: () => 5 }));
-expectError(rateLimit({ store: { increment() {}, decrement() {}, resetKey() {} } }));
 expectError(rateLimit({ store: { incr() {}, decrement() {}, resetKey() {} } }));
 expectError(rateLimit({ store: theirs, redis: 'redis://localhost' }));
 expectError(rateLimit({ store: theirs, cost: 2 }));
@@ -181,41 +124,17 @@ rateLimit({
   keyGenerator: (req, _res, clientKey) => req.headers['x-user']?.toString() ?? clientKey(),
 });
 
-expectError(rateLimit({ windowMs: '60000' }));
 expectError(rateLimit({ windwMs: 60_000 }));
-expectError(rateLimit({ limiter: 'mine' }));
-expectError(rateLimit({ limiter, windowMs: 1000 }));
+expectError(rateLimit({ validate: { trustPrxy: false } }));
 expectError(rateLimit({ standardHeaders: 'draft-5' }));
+expectError(rateLimit({ limiter, windowMs: 1000 }));
 expectError(rateLimit({ limit: () => '5' }));
-expectError(rateLimit({ rules: [{ path: '/', max: () => '5' }] }));
-expectError(rateLimit({ identifier: 5 }));
-expectError(rateLimit({ rules: {} }));
 expectError(rateLimit({ rules: [{ limit: 5 }] }));
-expectError(rateLimit({ rules: [{ path: 5 }] }));
-expectError(rateLimit({ rules: [{ path: '/', limit: '5' }] }));
 expectError(rateLimit({ rules: [{ path: '/', standardHeaders: true }] }));
 expectError(rateLimit({ rules: [{ path: '/' }], limiter }));
-expectError(rateLimit({ authenticate: () => 'ada' }));
 expectError(rateLimit({ authenticate: () => ({ group: 'gold' }) }));
-expectError(rateLimit({ onAuthError: 401 }));
-expectError(rateLimit({ ipv6Subnet: '56' }));
-expectError(rateLimit({ skipFailedRequests: 'yes' }));
-expectError(rateLimit({ requestWasSuccessful: true }));
-expectError(rateLimit({ passOnStoreError: 1 }));
-expectError(rateLimit({ problemDetails: 'yes' }));
-expectError(rateLimit({ validate: { trustPrxy: false } }));
-expectError(rateLimit({ logger: { warn() {} } }));
-expectError(rateLimit({ statusCode: '429' }));
-expectError(rateLimit({ skip: true }));
-expectError(rateLimit({ message: 5 }));
-expectError(rateLimit({ keyGenerator: () => true }));
-expectError(rateLimit({ requestPropertyName: 5 }));
-expectError(middleware.resetKey({}));
 
-expectType<string>(ipKeyGenerator('2001:db8::1'));
 expectType<string>(ipKeyGenerator('2001:db8::1', false));
-expectError(ipKeyGenerator());
-expectError(ipKeyGenerator('2001:db8::1', true));
 
 // With the types of Express, where a user has them
 const app = express();
@@ -239,12 +158,9 @@ const strict = rateLimit<express.Request, express.Response>({
 });
 app.use(strict);
 expectError(rateLimit<express.Request, express.Response>({ skip: (req) => req.pth === '/x' }));
-expectError(rateLimit<express.Request>({ skip: (req) => req.path }));
 app.get('/', rateLimit(), (req, res) => {
   const { rateLimit: info } = req as WithRateLimit<typeof req>;
   expectType<RateLimitInfo>(info);
-  expectType<number>(info.remaining);
-  expectType<Date | undefined>(info.resetTime);
   res.end();
 });
 const byDefault = express().get('/', (req) => {
@@ -264,23 +180,16 @@ expectError(rateLimit({ rules: [{ path: '/' }], limit: 5 }));
 // On every store
 rateLimit({ redis: maybe, namespace: 'n', onError: 'allow', limit: 5 });
 rateLimit({ shared: 'api', windowMs: 1000, limit: 5 });
-rateLimit({ shared: { name: 'api' }, rules: [{ path: '/', limit: 5 }] });
 rateLimit({ kv, namespace: 'n', commandTimeout: 5, windowMs: 1000, limit: 5 });
 for (const each of [limiter, onRedis, RateLimiter({ kv, namespace: 'n', ...GOOD })]) {
   rateLimit({ limiter: each });
 }
-expectError(rateLimit({ redis: 5 }));
 rateLimit({ connection: RateLimiter.createRedisConnection('redis://h'), namespace: 'n' });
-expectError(rateLimit({ connection: 'redis://h' }));
 expectError(rateLimit({ rules: [{ path: '/', limit: 5, shared: 'api' }] }));
 
 // Fastify
 const fastify = createFastify();
-fastify.register(plugin);
-fastify.register(rollgate, { windowMs: 1000, limit: 2, standardHeaders: 'draft-8' });
-fastify.register(plugin, { limiter, skipFailedRequests: true });
-fastify.register(plugin, { redis: 'redis://localhost', namespace: 'api', onError: 'memory' });
-fastify.register(plugin, {
+fastify.register(rollgate, {
   limits: [{ interval: 1000, maxInInterval: 2 }],
   logger: fastify.log,
   keyGenerator: async (request, reply) => {
@@ -288,11 +197,8 @@ fastify.register(plugin, {
     expectType<FastifyReply>(reply);
     return request.ip;
   },
-  skip: (request) => request.routeOptions.url === '/health',
-  message: (request) => ({ error: request.id }),
   handler: (_request, reply, next, settings) =>
     settings.statusCode === 429 ? reply.code(503).send() : next(),
-  requestWasSuccessful: (_request, reply) => reply.statusCode < 500,
 });
 fastify.register(plugin, {
   limit: async (request, reply) => {
@@ -300,8 +206,6 @@ fastify.register(plugin, {
     expectType<FastifyReply>(reply);
     return request.headers.authorization === undefined ? 5 : 50;
   },
-  max: (request) => request.url.length,
-  maxInInterval: 3,
 });
 fastify.register(plugin, {
   authenticate: async (request) => {
@@ -318,13 +222,9 @@ fastify.register(plugin, {
   namespace: 'api',
   redis: 'redis://localhost',
   rules: [
-    { path: '/health' },
     { path: /^\/x/, method: ['GET', 'PUT'], group: 'gold', limit: 5, zone: 'z', shadow: true },
     {
       path: '/api',
-      perPath: true,
-      blockFor: 5,
-      blockEverywhere: true,
       limit: (request, reply) => {
         expectType<FastifyRequest>(request);
         expectType<FastifyReply>(reply);
@@ -335,12 +235,8 @@ fastify.register(plugin, {
 });
 const rule: RollgateFastifyRule = { path: '/', max: (request) => request.url.length };
 expectAssignable<RollgateFastifyOptions>({ rules: [rule], kv, namespace: 'n', commandTimeout: 9 });
-expectError(fastify.register(plugin, { limit: () => '2' }));
 expectError(fastify.register(plugin, { limit: (request) => request.nothing }));
-expectError(fastify.register(plugin, { authenticate: () => 'ada' }));
 expectError(fastify.register(plugin, { rules: [{ path: '/', limitt: 2 }] }));
-expectError(fastify.register(plugin, { rules: [{ path: '/', max: () => '2' }] }));
-expectError(fastify.register(plugin, { rules: [rule], limit: 2 }));
 expectError(fastify.register(plugin, { limitt: 2 }));
 
 fastify.get('/', (request) => {
@@ -366,13 +262,9 @@ expressRateLimit({ limit: async () => 2, store: new named({ maxInInterval: 5 }) 
 
 new RollgateStore({ limiter });
 new RollgateStore({ limiter: new RedisRateLimiter({ redis: 'redis://localhost', ...GOOD }) });
-new RollgateStore({ redis: 'redis://localhost', namespace: 'api', onError: 'allow' });
-new RollgateStore({ countBlocked: false, minDifference: 5, clock: () => 0, maxKeys: 10 });
 new RollgateStore({ kv, namespace: 'api', commandTimeout: 100, onError: 'memory' });
-expectError(new RollgateStore({ kv: 'limits.db', namespace: 'api' }));
-expectError(new RollgateStore({ interval: 1000 }));
 expectError(new RollgateStore({ limiter, countBlocked: false }));
-expectError(new RollgateStore({ maxInInterval: '5' }));
+expectError(new RollgateStore({ interval: 1000 }));
 expectError(RollgateStore());
 new RollgateStore({ limiter, maxInInterval: undefined, redis: undefined });
 
@@ -380,10 +272,7 @@ new RollgateStore({ limiter, maxInInterval: undefined, redis: undefined });
 const storage = new RollgateThrottlerStorage();
 expectAssignable<ThrottlerStorage>(storage);
 ThrottlerModule.forRoot({ throttlers: [{ ttl: 1000, limit: 2 }], storage });
-expectType<Promise<void>>(storage.onApplicationShutdown());
 new RollgateThrottlerStorage({ redis: 'redis://localhost', namespace: 'api', onError: 'allow' });
-new RollgateThrottlerStorage({ algorithm: 'fixed-window', countBlocked: true, shared: 'api' });
-new RollgateThrottlerStorage({ algorithm: 'gcra' });
 expectError(new RollgateThrottlerStorage({ limit: 5 }));
 expectError(new RollgateThrottlerStorage({ blockFor: 5 }));
 expectError(new RollgateThrottlerStorage({ redis: 'redis://localhost', lease: 100 }));
@@ -391,41 +280,23 @@ expectError(new RollgateThrottlerStorage({ redis: 'redis://localhost', lease: 10
 // Metrics
 expectType<Metrics>(registerMetrics());
 expectType<Metrics>(registerMetrics({ limiters: { api: limiter, login: onRedis } }));
-const metrics = registerMetrics({ register: new Registry(), prefix: 'app_', buckets: [0.1, 1] });
-expectType<void>(metrics.add('api', limiter));
-expectType<boolean>(metrics.remove('api'));
-expectType<void>(metrics.unregister());
+registerMetrics({ register: new Registry(), prefix: 'app_', buckets: [0.1, 1] });
 
 expectError(registerMetrics({ limiters: [limiter] }));
-expectError(registerMetrics({ limiters: { api: 5 } }));
-expectError(registerMetrics({ limiter }));
-expectError(registerMetrics({ register: {} }));
-expectError(registerMetrics({ prefix: 5 }));
-expectError(registerMetrics({ buckets: 5 }));
 
 const byName = topBlocked({ limiters: { api: limiter, login: onRedis }, capacity: 10 });
 expectType<BlockedCount<'api' | 'login'>[]>(byName.top(10));
 expectType<'api' | 'login'>(byName.top()[0].limiter);
 const all = topBlocked();
 expectType<RateLimiter | RateLimiter.RemoteRateLimiter>(all.top()[0].limiter);
-topBlocked({ capacity: 10, limiters: undefined });
 const limiters: Record<string, RateLimiter> = { api: limiter };
 const either: TopBlocked = limiters.api ? topBlocked({ limiters }) : all;
 const [entry] = either.top();
 expectType<string>(entry.id);
 expectType<number>(entry.blocked + entry.overcount + either.total);
-expectType<void>(either.reset());
-expectType<void>(either.close());
-
-expectError(topBlocked({ limiters: [limiter] }));
-expectError(topBlocked({ capacity: '10' }));
-expectError(byName.top('10'));
 
 const fields = { limiter, id: 'a', cost: 1, allowed: true, timeLeft: 0 };
-const message: RateLimiter.DecisionMessage = fields;
-expectType<number>(message.timeLeft);
+expectAssignable<RateLimiter.DecisionMessage>(fields);
 declare const redisMessage: RateLimiter.RedisMessage;
 if (redisMessage.type === 'call') expectType<number>(redisMessage.durationMs);
 else expectType<boolean>(redisMessage.isUp);
-declare const evictedMessage: RateLimiter.EvictedMessage;
-expectType<number>(evictedMessage.evicted);
