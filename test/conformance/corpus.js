@@ -2,12 +2,12 @@
 'use strict';
 
 const { randomFrom } = require('../support/traces');
-const { ALGORITHM_NAMES, RULES } = require('./oracle');
+const { ALGORITHM_NAMES } = require('./oracle');
+const { Oracles } = require('./oracles');
 const { maximaOf } = require('./plans');
 const {
   CORE_KINDS,
   LONG_UNITS,
-  Oracles,
   SHORT_UNITS,
   largePolicy,
   randomPolicy,
@@ -235,77 +235,10 @@ function withoutSteps({ operations, answers, ...trace }) {
 const tracesOf = (algorithm, part = 'core') =>
   drawnTraces(part, algorithm, SEED).map((trace, n) => traceOf(lineOf(trace, n)));
 
-const isInteger = Number.isSafeInteger;
-const isCount = (value) => isInteger(value) && value >= 0;
-const isBoolean = (value) => typeof value === 'boolean';
-const arrayOf =
-  (isRight, least = 1) =>
-  (value) =>
-    Array.isArray(value) && value.length >= least && value.every(isRight);
-const isWindows = arrayOf((pair) => arrayOf(isCount, 2)(pair) && pair.length === 2);
-const isReasons = arrayOf((reason) => REASONS.includes(reason));
-
-const PLACE = { op: (op) => op in OPERATIONS, at: isInteger };
-const DECISION = {
-  ...{ allowed: isBoolean, timeLeft: isCount, wait: isCount, actionsLeft: isCount },
-  ...{ resetIn: isCount, windows: isWindows },
-};
-const OPERATIONS = {
-  attempt: { id: isCount, cost: isCount, ...DECISION },
-  peek: { id: isCount, cost: isCount, ...DECISION },
-  usage: { id: isCount, ...DECISION },
-  refund: { id: isCount, of: isCount, found: isBoolean },
-  clear: { id: isCount },
-  clearAll: {},
-  setLimits: { max: arrayOf(isCount) },
-  step: { by: isInteger },
-};
-const OPTIONAL = { blockedBy: isReasons, later: isCount };
-const POLICY = {
-  algorithm: (name) => name in RULES,
-  limits: arrayOf((limit) => problemsIn(limit, { interval: isCount, max: isCount }).length === 0),
-  ...{ minDifference: isCount, countBlocked: isBoolean, blockFor: arrayOf(isCount, 0) },
-};
-const TRACE = {
-  trace: isCount,
-  part: (part) => part in PARTS,
-  policy: (policy) => problemsIn(policy, POLICY).length === 0,
-  start: isInteger,
-  operations: arrayOf(
-    (one) => problemsIn(one, { ...PLACE, ...OPERATIONS[one.op] }, OPTIONAL).length === 0,
-  ),
-};
-const HEADER = {
-  corpus: (name) => name === 'rollgate',
-  version: (version) => version === VERSION,
-  unit: (unit) => unit === 'us',
-  ...{ seed: isCount, traces: isCount },
-};
-
-/** The fields that are missing, unknown or wrong. */
-function problemsIn(object, fields, optional = {}) {
-  const names = new Set([...Object.keys(fields), ...Object.keys(object)]);
-  return [...names].filter((name) => {
-    if (!(name in object)) return true;
-    return !(fields[name] ?? optional[name] ?? (() => false))(object[name]);
-  });
-}
-
-/** The fields of a line that the schema does not allow. */
-const problemsOf = (line, isFirst) => problemsIn(JSON.parse(line), isFirst ? HEADER : TRACE);
-
-const FIELDS = [HEADER, TRACE, POLICY, PLACE, ...Object.values(OPERATIONS), OPTIONAL].flatMap(
-  Object.keys,
-);
-
 module.exports = {
-  FIELDS,
-  OPERATIONS,
   PARTS,
   SEED,
-  VERSION,
   linesOf,
-  problemsOf,
   traceOf,
   tracesOf,
   withoutSteps,

@@ -361,7 +361,6 @@ module.exports = {
   Oracle,
   RULES,
   decisionOf,
-  policyWithin,
   toMs,
   usageOf,
 };

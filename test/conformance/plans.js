@@ -3,6 +3,7 @@
 
 const { zoneIn } = require('../support/boundaries');
 const { windowAt } = require('../support/local-time');
+const { RULES } = require('./oracle');
 
 /** Where stores change the form of a state. */
 const THRESHOLDS = [14, 15, 16, 256, 257, 258, 1000, 1001, 1023, 1024, 1025, 3000];
@@ -56,10 +57,10 @@ function randomLimit(random, largest) {
 
 /**
  * A policy for customers with plans. Several windows have names, because only those can have limits of a call; a single
- * one may have one. Windows of calendars only if `calendars`.
+ * one may have one. Windows of calendars only where windows are fixed.
  */
 function randomPlansPolicy(random, options) {
-  const { algorithm, units, countsBlocked, largest, roomForRecords } = options;
+  const { algorithm, units, largest, roomForRecords } = options;
   const unit = random.pick(units);
   // So that even what is used of a large limit leaks under a small one in less than 285 years.
   const most =
@@ -82,7 +83,7 @@ function randomPlansPolicy(random, options) {
     limits,
     findWindow,
     minDifference: random.chance(15) ? random.between(1, 12) * unit : 0,
-    countBlocked: countsBlocked && random.chance(50),
+    countBlocked: RULES[algorithm].countsBlocked && random.chance(50),
     blockFor: Array.from({ length: blocks }, () => random.between(1, 60) * unit),
   };
 }

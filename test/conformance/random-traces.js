@@ -1,9 +1,9 @@
-// Random traces: drawn from a seed, answered by the oracle, replayed on limiters, shortened if they fail.
+// Random traces: drawn from a seed, answered by the oracle.
 'use strict';
 
-const { isDeepStrictEqual } = require('node:util');
-const { BLOCKED_BY, Oracle, RULES, decisionOf, toMs, usageOf } = require('./oracle');
-const { costOption, maximaOf, optionsOfTerms, termsOf, windowOption } = require('./plans');
+const { RULES } = require('./oracle');
+const { Oracles } = require('./oracles');
+const { windowOption } = require('./plans');
 
 const IDS = ['a', 'ü}{', 'an id of more than sixteen characters'];
 const MINUTE = 60_000_000;
@@ -106,15 +106,13 @@ const COMMON_KINDS = [...Array(11).fill('attempt'), ...['peek', 'peek', 'refund'
 const KINDS = [
   ...COMMON_KINDS,
   ...['call', 'callback', 'limitWithInfo', 'wouldLimitWithInfo', 'attemptMany'],
-  ...['settle', 'settle', 'block'],
+  ...['settle', 'settle', 'block', 'setLimits'],
 ];
 const CLEARING = ['clear', 'clear', 'clearAll'];
 /** For customers with plans. */
-const PLAN_KINDS = [...KINDS, 'usage', 'usage', 'record', 'record', 'setLimits'];
+const PLAN_KINDS = [...KINDS, 'usage', 'usage', 'record', 'record'];
 /** What the core and the scripts can do. */
 const CORE_KINDS = [...COMMON_KINDS, 'usage'];
-/** The scripts alone: attempts of one cost on several ids, and more refunds after clears. */
-const SCRIPT_KINDS = [...CORE_KINDS, ...Array(7).fill('batch'), 'refund', 'clear', 'clear'];
 
 /**
  * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost` and `terms`, with `ids`, with
@@ -155,10 +153,15 @@ function randomTrace(random, options) {
     const id = random.pick(ids);
     const operation = { kind, now, id };
     if (customers !== undefined) customers.complete(random, operation, oracles.policy);
-    else if (['attempt', 'peek', 'batch'].includes(kind)) {
+    else if (['attempt', 'peek'].includes(kind)) {
       operation.cost = randomCost(random, largestCost);
+    } else if (kind === 'setLimits') {
+      // Large ones stay, because counts in shared memory keep their size.
+      operation.maxima = policy.limits.map(({ maxInInterval }) =>
+        maxInInterval > 9 ? maxInInterval : random.between(1, 9),
+      );
     }
-    if (kind === 'attemptMany' || kind === 'batch') {
+    if (kind === 'attemptMany') {
       operation.ids = Array.from({ length: random.between(0, 4) }, () => random.pick(ids));
     }
     if (kind === 'block') operation.length = random.chance(40) ? 0 : random.between(1, 30 * unit);
@@ -199,95 +202,6 @@ function randomTrace(random, options) {
   return { policy, operations, answers };
 }
 
-/** An oracle for each id; performs the operations of a trace. */
-class Oracles {
-  #oracles = new Map();
-  #attempts = new Map(); // by the place of the operation
-
-  constructor(policy) {
-    this.policy = policy;
-  }
-
-  of(id) {
-    if (!this.#oracles.has(id)) this.#oracles.set(id, new Oracle(this.policy));
-    return this.#oracles.get(id);
-  }
-
-  /** The answer or answers; undefined, and nothing changes, if a store may answer either way. */
-  perform(operation, place) {
-    const { kind, now, id, ids, cost, of, actual, length, maxima } = operation;
-    const oracle = this.of(id);
-    const terms = termsOf(operation.terms, this.policy);
-    if (terms?.limits !== undefined) this.#sees(terms.limits);
-    // Only a shortened trace has it: limits that were set before are missing.
-    if (kind !== 'record' && this.#isError(cost, terms)) return undefined;
-    switch (kind) {
-      case 'attempt': {
-        const answer = oracle.attempt(now, cost, terms);
-        if (answer !== undefined) this.#attempts.set(place, answer.attempt);
-        return answer;
-      }
-      case 'call':
-      case 'callback':
-      case 'limitWithInfo':
-        return oracle.attempt(now);
-      case 'peek':
-        return oracle.peek(now, cost, terms);
-      case 'wouldLimitWithInfo':
-        return oracle.peek(now);
-      case 'usage':
-        return oracle.peek(now, 0, terms);
-      case 'record':
-        return oracle.record(now, cost, terms);
-      case 'attemptMany':
-      case 'batch':
-        return this.#attemptEach(ids, now, cost);
-      case 'setLimits':
-        this.policy = maximaOf(this.policy, maxima);
-        for (const each of this.#oracles.values()) each.setPolicy(this.policy);
-        return null;
-      case 'refund':
-      case 'settle':
-        return oracle.settle(this.#attempts.get(of), now, actual);
-      case 'block':
-        oracle.block(now, length);
-        return null;
-      case 'clear':
-        oracle.clear();
-        return null;
-      case 'clearAll':
-        for (const each of this.#oracles.values()) each.clear();
-        return null;
-      default:
-        throw new Error(`no such operation: ${kind}`);
-    }
-  }
-
-  /** Whether a cost is above a maximum of the limiter that the call does not replace. */
-  #isError(cost, terms) {
-    return this.policy.limits.some(({ maxInInterval }, i) => {
-      const ofWindow = Array.isArray(cost) ? cost[i] : cost;
-      return terms?.limits?.[i] === undefined && ofWindow > maxInInterval;
-    });
-  }
-
-  /** Limits of calls, whatever the id. */
-  #sees(limits) {
-    const seen = Math.max(this.policy.seen ?? 0, ...limits.map((limit) => limit ?? 0));
-    if (seen === this.policy.seen) return;
-    this.policy = { ...this.policy, seen };
-    for (const each of this.#oracles.values()) each.setPolicy(this.policy);
-  }
-
-  #attemptEach(ids, now, cost) {
-    const saved = ids.map((id) => [this.of(id), this.of(id).state]);
-    const answers = ids.map((id) => this.of(id).attempt(now, cost));
-    if (!answers.includes(undefined)) return answers;
-    for (const [oracle, state] of saved) oracle.become(state);
-    return undefined;
-  }
-}
-
 /** The options that make a limiter follow a policy. */
 function optionsFor({ algorithm, limits, minDifference, countBlocked, blockFor }) {
   return {
@@ -301,179 +215,11 @@ function optionsFor({ algorithm, limits, minDifference, countBlocked, blockFor }
   };
 }
 
-function calledBack(limiter, id) {
-  return new Promise((resolve, reject) => {
-    limiter(id, (error, ...answer) => (error ? reject(error) : resolve(answer)));
-  });
-}
-
-/** An answer as limitWithInfo() and wouldLimitWithInfo() give it. */
-function infoOf({ allowed, blockedBy, timeLeft, wait, actionsLeft }) {
-  return {
-    blocked: !allowed,
-    blockedDueToCount: (blockedBy & BLOCKED_BY.COUNT) !== 0,
-    blockedDueToMinDifference: (blockedBy & BLOCKED_BY.MIN_DIFFERENCE) !== 0,
-    millisecondsUntilAllowed: toMs(allowed ? wait : timeLeft),
-    actionsRemaining: actionsLeft,
-  };
-}
-
-const asItIs = (answer) => answer;
-
-const optionsOfCall = ({ cost, terms }, policy) => ({
-  cost: costOption(cost, policy),
-  ...optionsOfTerms(terms, policy),
-});
-
-/**
- * By kind: `ask` gives what a limiter of a policy answers, where `decisions` are those of earlier attempts by their
- * places; `form` gives the oracle's answer in the form of the limiter's.
- */
-const ON_LIMITER = {
-  attempt: {
-    async ask(limiter, operation, { decisions, place, policy }) {
-      const decision = await limiter.attempt(operation.id, optionsOfCall(operation, policy));
-      decisions.set(place, decision);
-      return { ...decision };
-    },
-    form: decisionOf,
-  },
-  peek: {
-    ask: async (limiter, operation, { policy }) => ({
-      ...(await limiter.peek(operation.id, optionsOfCall(operation, policy))),
-    }),
-    form: decisionOf,
-  },
-  usage: {
-    ask: (limiter, { id, terms }, { policy }) => limiter.usage(id, optionsOfTerms(terms, policy)),
-    form: usageOf,
-  },
-  record: {
-    ask: (limiter, operation, { policy }) =>
-      limiter.record(operation.id, optionsOfCall(operation, policy)),
-    form: usageOf,
-  },
-  setLimits: {
-    ask: (limiter, { maxima }, { policy }) =>
-      limiter.setLimits(optionsFor(maximaOf(policy, maxima)).limits) ?? null,
-    form: asItIs,
-  },
-  attemptMany: {
-    ask: async (limiter, { ids }) => (await limiter.attemptMany(ids)).map((one) => ({ ...one })),
-    form: (answers) => answers.map((each) => decisionOf(each)),
-  },
-  call: {
-    ask: (limiter, { id }) => limiter(id),
-    form: ({ timeLeft }) => toMs(timeLeft),
-  },
-  callback: {
-    ask: (limiter, { id }) => calledBack(limiter, id),
-    form: ({ timeLeft, actionsLeft }) => [toMs(timeLeft), actionsLeft],
-  },
-  limitWithInfo: { ask: (limiter, { id }) => limiter.limitWithInfo(id), form: infoOf },
-  wouldLimitWithInfo: { ask: (limiter, { id }) => limiter.wouldLimitWithInfo(id), form: infoOf },
-  refund: {
-    ask: (limiter, { of }, { decisions }) => limiter.refund(decisions.get(of)),
-    form: asItIs,
-  },
-  settle: {
-    ask: (limiter, { of, actual }, { decisions, policy }) =>
-      limiter.settle(decisions.get(of), costOption(actual, policy)),
-    form: asItIs,
-  },
-  block: {
-    ask: async (limiter, { id, length }) => (await limiter.block(id, length / 1000)) ?? null,
-    form: asItIs,
-  },
-  clear: { ask: async (limiter, { id }) => (await limiter.clear(id)) ?? null, form: asItIs },
-  clearAll: { ask: async (limiter) => (await limiter.clearAll()) ?? null, form: asItIs },
-};
-
-/** The first difference, or null. `open(options)` makes a limiter, which is closed here. */
-async function firstDifference({ policy, operations, answers }, open) {
-  const oracles = new Oracles(policy);
-  const decisions = new Map();
-  let now = operations[0]?.now;
-  const limiter = open({ ...optionsFor(policy), clock: () => now / 1000 });
-  try {
-    for (const [i, operation] of operations.entries()) {
-      now = operation.now;
-      const place = operation.place ?? i;
-      // A shortened trace has no answers, and may lack the attempt that is taken back.
-      if (operation.of !== undefined && !decisions.has(operation.of)) continue;
-      const answer = answers ? answers[i] : oracles.perform(operation, place);
-      if (answer === undefined) continue;
-      const { ask, form } = ON_LIMITER[operation.kind];
-      const expected = form(answer);
-      let came;
-      try {
-        came = await ask(limiter, operation, { decisions, place, policy });
-      } catch (error) {
-        came = `${error.code}: ${error.message} ${error.cause?.message ?? ''}`;
-      }
-      if (!isDeepStrictEqual(came, expected)) return { step: i, operation, expected, came };
-    }
-    return null;
-  } finally {
-    await limiter.close();
-  }
-}
-
-const MOST_REPLAYS = 200;
-
-/** Leaves out the operations that the difference does not need. */
-async function shrink({ policy, operations }, open) {
-  let kept = operations.map((operation, place) => ({ ...operation, place }));
-  let difference = await firstDifference({ policy, operations: kept }, open);
-  if (difference === null) return null; // not reproducible
-  kept = kept.slice(0, difference.step + 1);
-  let replays = 0;
-  for (let size = Math.ceil(kept.length / 2); size >= 1; size = size > 1 ? size >> 1 : 0) {
-    for (let first = kept.length - 1 - size; first > -size; first -= size) {
-      if (++replays > MOST_REPLAYS) return { kept, difference };
-      const fewer = kept.filter((_, i) => i < first || i >= first + size);
-      const again = await firstDifference({ policy, operations: fewer }, open);
-      if (again === null) continue;
-      kept = fewer.slice(0, again.step + 1);
-      difference = again;
-      first = Math.min(first, kept.length - 1);
-    }
-  }
-  return { kept, difference };
-}
-
-function lineOf({ kind, now, place, ...what }) {
-  return `  ${place}: ${kind} at ${now} us ${JSON.stringify(what)}`;
-}
-
-/** Throws with a short reproduction if the limiter differs from the oracle. */
-async function expectTrace(trace, open, context) {
-  const found = await firstDifference(trace, open);
-  if (found === null) return;
-  const shrunk = await shrink(trace, open);
-  const { kept, difference } = shrunk ?? { kept: trace.operations, difference: found };
-  const { operation, expected, came } = difference;
-  throw new Error(
-    [
-      `the limiter differs from the oracle: ${JSON.stringify(context)}`,
-      ...(shrunk === null ? ['not again when replayed; the whole trace follows'] : []),
-      `policy (us): ${JSON.stringify(trace.policy)}`,
-      ...kept.map(lineOf),
-      `at ${operation.kind} came     ${JSON.stringify(came)}`,
-      `at ${operation.kind} expected ${JSON.stringify(expected)}`,
-    ].join('\n'),
-  );
-}
-
 module.exports = {
   CORE_KINDS,
   LONG_UNITS,
-  Oracles,
   PLAN_KINDS,
-  SCRIPT_KINDS,
   SHORT_UNITS,
-  expectTrace,
-  firstDifference,
   largePolicy,
   optionsFor,
   randomCost,

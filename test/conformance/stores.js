@@ -119,9 +119,9 @@ async function openDeno() {
   });
 }
 
-function largestLimitIn(algorithm) {
-  return algorithm === 'sliding-window-log' ? 3000 : 2 ** 33;
-}
+const largestLimit = (algorithm) => (algorithm === 'sliding-window-log' ? 3000 : 2 ** 33);
+const HERE = { isSync: true, expires: false, largestLimit };
+const REMOTE = { isSync: false, expires: false, largestLimit, mostBytes: 200 };
 
 /**
  * - `open()` gives a place: `open(options)` creates a limiter there, and `close()` ends it.
@@ -136,48 +136,23 @@ function largestLimitIn(algorithm) {
  * - `pace`: how many operations of random traces it gets; fewer for a slow store
  */
 const STORES = {
-  memory: { open: openMemory, isSync: true, expires: false, mostBytes: 100_000, pace: 12_000 },
-  'memory, WebAssembly': {
-    open: openModule,
-    isSync: true,
-    expires: false,
-    mostBytes: 200_000,
-    pace: 4000,
-  },
+  memory: { ...HERE, open: openMemory, mostBytes: 100_000, pace: 12_000 },
+  'memory, WebAssembly': { ...HERE, open: openModule, mostBytes: 200_000, pace: 4000 },
   'shared memory': {
-    open: openShared,
-    isSync: true,
-    expires: false,
+    ...{ ...HERE, open: openShared, longestLog: 1000, roomForRecords: ROOM, pace: 6000 },
     mostBytes: 2_000_000, // the whole region, with room for records
-    longestLog: 1000,
     largestLimit: (algorithm) => ({ gcra: 2 ** 33, 'sliding-window-log': ROOM })[algorithm] ?? 3000,
-    roomForRecords: ROOM,
-    pace: 6000,
   },
-  'Redis, native': redisStore('native', 3000),
-  'Redis, ioredis': redisStore('ioredis', 1500),
-  'Redis, node-redis': redisStore('node-redis 6', 1500),
-  'kv, an object': {
-    open: openPlainKv,
-    isSync: false,
-    expires: false,
-    mostBytes: 200,
-    pace: 4000,
+  'Redis, native': { ...REMOTE, open: () => openRedis('native'), expires: true, pace: 3000 },
+  'Redis, ioredis': { ...REMOTE, open: () => openRedis('ioredis'), expires: true, pace: 1500 },
+  'Redis, node-redis': {
+    ...{ ...REMOTE, open: () => openRedis('node-redis 6'), expires: true, pace: 1500 },
   },
+  'kv, an object': { ...REMOTE, open: openPlainKv, pace: 4000 },
   'kv, Deno KV in a file': {
-    open: openDeno,
-    isSync: false,
-    expires: true,
-    mostBytes: 200,
-    longestLog: 5000,
-    pace: 400,
+    ...{ ...REMOTE, open: openDeno, expires: true, longestLog: 5000, pace: 400 },
   },
 };
-
-function redisStore(client, pace) {
-  const place = { open: () => openRedis(client), isSync: false, expires: true };
-  return { ...place, mostBytes: 200, pace };
-}
 
 const EXISTS = {
   'memory, WebAssembly': hasAddon, // else it is the memory above
@@ -192,9 +167,6 @@ function namesOfTier() {
 }
 
 /** For describe.each: the name and the entry. */
-const EACH_STORE = namesOfTier().map((name) => [
-  name,
-  { name, largestLimit: largestLimitIn, ...STORES[name] },
-]);
+const EACH_STORE = namesOfTier().map((name) => [name, { name, ...STORES[name] }]);
 
 module.exports = { EACH_STORE };

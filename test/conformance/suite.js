@@ -12,14 +12,14 @@ const { RULES } = require('./oracle');
 const TOPICS = {
   windows: require('./behaviours/windows'),
   calls: require('./behaviours/calls'),
+  errors: require('./behaviours/errors'),
+  'no trace': require('./behaviours/no-trace'),
   together: require('./behaviours/together'),
   refunds: require('./behaviours/refunds'),
   costs: require('./behaviours/costs'),
   blocks: require('./behaviours/blocks'),
-  'blocks by hand': require('./behaviours/blocks-by-hand'),
+  plans: require('./behaviours/plans'),
   'limits that change': require('./behaviours/limits-that-change'),
-  'plans of customers': require('./behaviours/plans'),
-  'limits that refuse': require('./behaviours/limits-that-refuse'),
   quotas: require('./behaviours/quotas'),
   records: require('./behaviours/recording'),
   waiting: require('./behaviours/waiting'),
@@ -43,9 +43,10 @@ let namespaces = 0;
  * - `makeTogether(...options)` creates limiters that count together; none where they cannot
  * - `time` is the clock; `at(us)` sets it to so many us after the beginning of a minute, `startMs`
  * - `fullFor(max)`: for how many us a minute stays full that is filled as it begins, by `max` actions at once
- * - `rule`: the algorithm's entry in the oracle; `countBlocked`: whether a refusal can count
+ * - `countBlocked`: whether a refusal can count
  * - `stateOf(id)`: what the store holds for an id of the newest limiter
  * - `failureOf(call)`: the error that a call throws or rejects with; `codeOf(call)`: its code
+ * - `expectExactWait(ask)`: `ask()`, a peek, is refused now and until its timeLeft, and allowed exactly then
  */
 function suiteFor(store, place, algorithm) {
   const time = handClock(START_MS);
@@ -74,7 +75,6 @@ function suiteFor(store, place, algorithm) {
   return {
     store,
     algorithm,
-    rule,
     countBlocked: rule.countsBlocked,
     fullFor: (max) => rule.fullFor(MINUTE_MS * 1000, max),
     time,
@@ -83,6 +83,14 @@ function suiteFor(store, place, algorithm) {
     make: (options) => makeAll([options])[0],
     makeTogether: (...all) => (canShare() ? makeAll(all) : []),
     stateOf: (id) => place.stateOf(namespace, id),
+    async expectExactWait(ask) {
+      const { allowed, timeLeft } = await ask();
+      expect(allowed).toBe(false);
+      time.advance(timeLeft - 1);
+      expect(await ask()).toMatchObject({ allowed: false, timeLeft: 1 });
+      time.advance(1);
+      expect(await ask()).toMatchObject({ allowed: true });
+    },
     failureOf,
     codeOf: async (call) => (await failureOf(call)).code,
     closeAll: () => Promise.all(limiters.map((limiter) => limiter.close())),

@@ -2,7 +2,7 @@
 'use strict';
 
 const { EACH_STORE } = require('../conformance/stores');
-const { firstDifference } = require('../conformance/random-traces');
+const { firstDifference } = require('../conformance/replay');
 const { traceOf, withoutSteps } = require('../conformance/corpus');
 const { ALGORITHM_NAMES } = require('../conformance/oracle');
 const { handTime, stubbedTime } = require('./time');

@@ -19,7 +19,7 @@
  * The server may grant any number of permits up to the room. So the rule of how many it grants, and
  * when a holder asks, are not part of the model.
  *
- * -DBROKEN=n breaks one rule. Each of these must violate the promise:
+ * runs.mjs has the definitions. BROKEN=n breaks one rule. Each of these must violate the promise:
  *    1 a lease counts only until its end, not for the interval after it
  *    2 the holder measures a lease from the reply, not from the request
  *    3 ages of uses are too large
@@ -33,55 +33,6 @@
  *   11 the end of a lease has no margin for the rates of clocks
  *   12 ages have no margin for the rates of clocks
  */
-#ifndef BROKEN
-#define BROKEN 0
-#endif
-#ifndef N
-#define N 2
-#endif
-#ifndef I
-#define I 3
-#endif
-#ifndef D
-#define D 2
-#endif
-#ifndef G
-#define G 1
-#endif
-#ifndef ERR
-#define ERR G
-#endif
-#ifndef BACK
-#define BACK 1
-#endif
-#ifndef DUP
-#define DUP 1
-#endif
-#ifndef H
-#define H 2
-#endif
-#ifndef L
-#define L 3         /* leases that the server keeps */
-#endif
-#ifndef M
-#define M 2         /* messages on their way at once */
-#endif
-#ifndef LOST
-/* How often the server may lose its state. The promise is then N * (1 + LOST). */
-#define LOST 0
-#endif
-#ifndef GIVEBACK
-#define GIVEBACK 0  /* 1: a holder that gives up a request may settle its lease with no uses */
-#endif
-#ifndef DRIFT
-#define DRIFT 1
-#endif
-#ifndef SUSPEND
-#define SUSPEND 1
-#endif
-#ifndef Q
-#define Q 3         /* numbers of leases of a holder that exist at once */
-#endif
 #define NONE 255
 #define U (I + 1)
 #if BROKEN == 4

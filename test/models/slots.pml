@@ -17,7 +17,7 @@
  *   ERR ticks in a run, together
  * - step the server's clock backward by a tick, BACK times in a run.
  *
- * -DBROKEN=n breaks one rule. Each of these except 2 must violate a promise:
+ * runs.mjs has the definitions. BROKEN=n breaks one rule. Each of these except 2 must violate a promise:
  *    1 the server has no guard
  *    2 a renewal creates a record that is missing. This is right while the state is kept
  *    3 a release removes one of the holder's records, not that of its token
@@ -29,39 +29,6 @@
  *    9 a slot is lost only when the server says so
  *   10 a release removes any record
  */
-#ifndef BROKEN
-#define BROKEN 0
-#endif
-#ifndef MAX
-#define MAX 1
-#endif
-#ifndef T
-#define T 4         /* ttl */
-#endif
-#ifndef G
-#define G 1
-#endif
-#ifndef ERR
-#define ERR G
-#endif
-#ifndef BACK
-#define BACK 1
-#endif
-#ifndef DUP
-#define DUP 1
-#endif
-#ifndef H
-#define H 2
-#endif
-#ifndef M
-#define M 2
-#endif
-#ifndef Q
-#define Q 3
-#endif
-#ifndef LEAKS
-#define LEAKS 1     /* whether the second promise is checked */
-#endif
 #if BROKEN == 1
 #define LIFE T
 #else

@@ -1,65 +1,13 @@
-// Behaviours: blockFor, with one length and with several.
+// Behaviours: blocks, by the option blockFor and by block(id, ms).
 'use strict';
 
 const SECOND = 1_000_000; // us
-const ONE = { maxInInterval: 1 };
-
-/** Moves to a second and attempts. */
-const attemptAt = ({ at }, limiter, seconds) => {
-  at(seconds * SECOND);
-  return limiter.attempt('a');
-};
 
 module.exports = {
-  async 'a refusal refuses that id for that long'(suite) {
-    for (const blockFor of [100_000, [100_000]]) {
-      const limiter = suite.make({ ...ONE, blockFor });
-      const attempt = (seconds) => attemptAt(suite, limiter, seconds);
-      expect(await attempt(0)).toMatchObject({ allowed: true });
-      expect(await attempt(1)).toMatchObject({
-        allowed: false,
-        blockedBy: 'count',
-        timeLeft: 100_000,
-        resetIn: 100_000,
-      });
-      expect(await attempt(51)).toMatchObject({
-        allowed: false,
-        blockedBy: 'block',
-        timeLeft: 50_000,
-      });
-      expect(await limiter('b')).toBe(0);
-      suite.at(101 * SECOND - 1);
-      expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft: 1 });
-      expect(await attempt(101)).toMatchObject({ allowed: true, blockedBy: null });
-    }
-  },
-
-  async 'the wait is the longer of block and window'(suite) {
-    const limiter = suite.make({ ...ONE, blockFor: 10_000 });
-    await limiter('a');
-    const timeLeft = Math.ceil(suite.fullFor(1) / 1000) - 1000;
-    expect(await attemptAt(suite, limiter, 1)).toMatchObject({ blockedBy: 'count', timeLeft });
-    expect(await attemptAt(suite, limiter, 6)).toMatchObject({
-      blockedBy: 'block',
-      timeLeft: timeLeft - 5000,
-    });
-  },
-
-  async 'minDifference starts a block too'(suite) {
-    const limiter = suite.make({ maxInInterval: 9, minDifference: 5, blockFor: 70_000 });
-    await limiter('a');
-    expect(await limiter.attempt('a')).toMatchObject({
-      blockedBy: 'minDifference',
-      timeLeft: 70_000,
-    });
-    expect(await attemptAt(suite, limiter, 69)).toMatchObject({ blockedBy: 'block' });
-    expect(await attemptAt(suite, limiter, 70)).toMatchObject({ allowed: true });
-  },
-
-  async 'each further offence takes the next length, and the last one stays'(suite) {
-    const limiter = suite.make({ ...ONE, blockFor: [10_000, 100_000, 1_000_000] });
+  async 'each further offence takes the next length, and the last one stays'({ make, at }) {
+    const limiter = make({ maxInInterval: 1, blockFor: [10_000, 100_000, 1_000_000] });
     // [second, allowed, length of the block], in a window of 60 s
-    const story = [
+    for (const [seconds, allowed, length] of [
       [0, true],
       [1, false, 10],
       [12, false, 100],
@@ -67,146 +15,112 @@ module.exports = {
       [113, false, 1000],
       [1113, true],
       [1114, false, 1000],
-    ];
-    for (const [seconds, allowed, length] of story) {
-      const decision = await attemptAt(suite, limiter, seconds);
-      expect({ seconds, allowed: decision.allowed }).toEqual({ seconds, allowed });
+    ]) {
+      at(seconds * SECOND);
+      expect([seconds, (await limiter.attempt('a')).allowed]).toEqual([seconds, allowed]);
       if (allowed) continue;
-      suite.at((seconds + length) * SECOND - 1);
+      at((seconds + length) * SECOND - 1);
       expect(await limiter.peek('a')).toMatchObject({ blockedBy: 'block' });
-      suite.at((seconds + length) * SECOND);
+      at((seconds + length) * SECOND);
       expect((await limiter.peek('a')).blockedBy).not.toBe('block');
     }
   },
 
-  async 'offences are forgotten after the last block and the longest window'({ make, at }) {
-    const limits = [
-      { interval: 1000, maxInInterval: 1 },
-      { interval: 60_000, maxInInterval: 1000 },
-    ];
-    for (const [moment, length] of [
-      [70_500_000 - 1, 1000],
-      [70_500_000, 10],
-    ]) {
-      const limiter = make({ limits, blockFor: [10_000, 1_000_000] });
-      at(0);
-      await limiter('a');
-      at(SECOND / 2);
-      await limiter('a'); // blocked until 10.5 s
-      at(moment);
+  async 'a number as blockFor is the length of every block'({ make, at }) {
+    const limiter = make({ maxInInterval: 1, blockFor: 100_000 });
+    for (const seconds of [0, 100]) {
+      at(seconds * SECOND);
       expect(await limiter('a')).toBe(0);
+      expect(await limiter('a')).toBe(100_000);
+    }
+    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block' });
+    expect(await limiter('b')).toBe(0);
+  },
+
+  // Kills: a block that is recorded only for known ids; an end that is off by one.
+  async 'block() refuses an id for that long, known or not, and no other'({ make, at }) {
+    for (const used of [0, 1]) {
+      const limiter = make();
+      at(0);
+      for (let i = 0; i < used; i++) await limiter('a');
+      expect(await limiter.block('a', 90_000)).toBe(undefined);
       expect(await limiter.attempt('a')).toMatchObject({
-        blockedBy: 'count',
-        timeLeft: length * 1000,
+        ...{ allowed: false, blockedBy: 'block', timeLeft: 90_000, resetIn: 90_000 },
+        actionsLeft: 2 - used,
       });
+      expect(await limiter.attempt('b')).toMatchObject({ allowed: true });
+      at(90 * SECOND - 1);
+      expect(await limiter('a')).toBe(1);
+      at(90 * SECOND);
+      expect(await limiter.attempt('a')).toMatchObject({ allowed: true, blockedBy: null });
     }
   },
 
-  async 'attempts during a block leave no trace'(suite) {
-    const { make, at, stateOf } = suite;
-    for (const countBlocked of suite.countBlocked ? [true, false] : [false]) {
-      const options = { countBlocked, blockFor: [100_000, 300_000] };
-      const [alone, hammered] = [make(options), make(options)];
-      at(0);
-      for (const limiter of [alone, hammered]) {
-        for (let i = 0; i < 3; i++) await limiter('a');
-      }
-      const [state, { bytes, keys }] = [await stateOf('a'), hammered.stats()];
-      for (let seconds = 1; seconds < 100; seconds += 7) {
-        at(seconds * SECOND);
-        expect(await hammered.attempt('a')).toMatchObject({ blockedBy: 'block' });
-        await hammered.attempt('a', { cost: 2 });
-      }
-      expect(await stateOf('a')).toEqual(state);
-      expect(hammered.stats()).toMatchObject({ bytes, keys });
-      for (const seconds of [100, 100, 101, 102, 103, 400, 402, 403, 5000]) {
-        const [a, b] = [
-          await attemptAt(suite, hammered, seconds),
-          await attemptAt(suite, alone, seconds),
-        ];
-        expect({ countBlocked, seconds, ...a }).toEqual({ countBlocked, seconds, ...b });
-      }
-    }
-  },
-
-  async 'a block answers with the windows as they are'({ make, at }) {
-    const limiter = make({ maxInInterval: 4, blockFor: 500_000 });
-    await limiter.attempt('a', { cost: 3 });
-    await limiter.attempt('a', { cost: 2 });
-    expect(await limiter.attempt('a')).toMatchObject({
-      blockedBy: 'block',
-      actionsLeft: 1,
-      limits: [{ used: 3, remaining: 1 }],
-    });
-    expect(await limiter.limitWithInfo('a')).toEqual({
-      blocked: true,
-      blockedDueToCount: false,
-      blockedDueToMinDifference: false,
-      millisecondsUntilAllowed: 500_000,
-      actionsRemaining: 1,
-    });
-    at(300 * SECOND);
-    expect(await limiter.attempt('a')).toMatchObject({
-      blockedBy: 'block',
-      timeLeft: 200_000,
-      actionsLeft: 4,
-      limits: [{ used: 0, remaining: 4, resetIn: 0 }],
-    });
-  },
-
-  async 'a peek shows the block that an attempt would start, and starts none'({ make, at }) {
-    const limiter = make({ ...ONE, blockFor: [200_000, 900_000] });
+  async 'the later end of all blocks counts, and 0 ends them; offences stay'({ make, at }) {
+    const limiter = make({ maxInInterval: 1, blockFor: [70_000, 900_000] });
+    at(0);
     await limiter('a');
-    for (let i = 0; i < 3; i++) {
-      expect(await limiter.peek('a')).toMatchObject({ blockedBy: 'count', timeLeft: 200_000 });
+    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft: 70_000 });
+    for (const [ms, timeLeft] of [
+      [50_000, 70_000],
+      [200_000, 200_000],
+    ]) {
+      await limiter.block('a', ms);
+      expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft });
     }
-    at(61 * SECOND);
-    expect(await limiter('a')).toBe(0);
-    expect(await limiter('a')).toBe(200_000);
-  },
-
-  async 'clear and clearAll lift a block and forget its offences'({ make }) {
-    const limiter = make({ ...ONE, blockFor: [100_000, 900_000] });
-    for (const clear of [() => limiter.clear('a'), () => limiter.clearAll()]) {
-      await limiter('a');
-      expect(await limiter('a')).toBe(100_000);
-      await clear();
-      expect(await limiter('a')).toBe(0);
-      expect(await limiter('a')).toBe(100_000);
-      await clear();
-    }
-  },
-
-  async 'a refund leaves a block as it is'({ make, at }) {
-    const limiter = make({ ...ONE, blockFor: 90_000 });
-    const decision = await limiter.attempt('a');
-    await limiter('a');
     at(SECOND);
-    expect(await limiter.refund(decision)).toBe(true);
-    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft: 89_000 });
-    at(90 * SECOND);
-    expect(await limiter('a')).toBe(0);
+    await limiter.block('a', 0);
+    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft: 900_000 });
   },
 
-  async 'a block outlives a clock that steps back'(suite) {
-    const limiter = suite.make({ ...ONE, blockFor: 100_000 });
-    await limiter('a');
-    await attemptAt(suite, limiter, 1);
-    expect(await attemptAt(suite, limiter, -1000)).toMatchObject({
-      blockedBy: 'block',
-      timeLeft: 1_101_000,
-    });
-    expect(await attemptAt(suite, limiter, 101)).toMatchObject({ allowed: true });
-  },
-
-  'where refusals can count': {
-    async 'the refusal that starts a block counts if countBlocked is true'({ make, rule }) {
-      for (const countBlocked of [true, false]) {
-        const limiter = make({ maxInInterval: 5, countBlocked, blockFor: 1000 });
-        await limiter.attempt('a', { cost: 3 });
-        const { limits } = await limiter.attempt('a', { cost: 3 });
-        expect(limits[0].used).toBe(countBlocked ? (rule.keepsMax ? 5 : 6) : 3);
+  async 'a block that was ended stays ended for a clock that steps back'({ make, at }) {
+    // [its length in ms, the second in which it is ended, and that of the attempt]
+    for (const [length, end, seconds] of [
+      [100_000, 50, 40],
+      [10_000, 20, 5],
+    ]) {
+      for (const blockFor of [undefined, 70_000]) {
+        const limiter = make({ blockFor });
+        at(0);
+        await limiter.block('a', length);
+        at(end * SECOND);
+        await limiter.block('a', 0);
+        at(seconds * SECOND);
+        expect(await limiter.attempt('a')).toMatchObject({ allowed: true });
       }
-    },
+    }
+  },
+
+  // Kills: one end for both kinds of blocks; in shared memory, a peek by a block that has ended.
+  async 'a block by hand keeps no offences alive, and ends none'({ make, at }) {
+    // An offence until 70 s, in a window of 60 s, is forgotten at 130 s.
+    for (const [from, length, next, timeLeft] of [
+      [100, 100_000, 200, 70_000],
+      [75, 10_000, 131, 70_000],
+      [75, 10_000, 128, 900_000],
+      [60, 69_000, 129, 900_000],
+    ]) {
+      const limiter = make({ maxInInterval: 1, blockFor: [70_000, 900_000] });
+      at(0);
+      for (let i = 0; i < 2; i++) await limiter('a');
+      at(from * SECOND);
+      await limiter.block('a', length);
+      await limiter.block('another id', 900_000);
+      expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft: length });
+      at(next * SECOND);
+      expect(await limiter('a')).toBe(0);
+      expect(await limiter.peek('a')).toMatchObject({ blockedBy: 'count', timeLeft });
+      expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft });
+    }
+  },
+
+  async 'a waiting call waits for the end of a block, and goes on when it is ended'({ make }) {
+    const limiter = make();
+    await limiter.block('a', 3_600_000);
+    const waiting = limiter.wait('a');
+    await limiter.peek('another id');
+    expect(limiter.stats()).toMatchObject({ allowed: 0, blocked: 0 });
+    await limiter.block('a', 0);
+    expect(await waiting).toMatchObject({ allowed: true });
   },
 };

@@ -108,7 +108,6 @@ const fixedWindow = {
   isOpen: maySaturate,
   findsIn: (...args) => findsWithin(1, ...args),
   fullFor: (interval) => interval,
-  fullForAfterRefusal: (interval) => interval / 2, // until the next window begins
   keeps: ['0 0 100', '90 90 110'],
 };
 
@@ -133,7 +132,6 @@ const slidingWindowCounter = {
   findsIn: (...args) => findsWithin(2, ...args),
   // The first place becomes free one microsecond after the window ended.
   fullFor: (interval) => interval + 1,
-  fullForAfterRefusal: (interval) => interval + 1,
   keeps: ['90 90 110'],
 };
 

@@ -80,7 +80,6 @@ const slidingWindowLog = {
   },
 
   fullFor: (interval) => interval,
-  fullForAfterRefusal: (interval) => interval,
   keeps: ['0 0 100'],
 };
 
