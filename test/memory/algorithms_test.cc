@@ -187,16 +187,14 @@ TEST(Counter, KeepsIdsForTwoWindowsAmongManyOthers) {
 }
 
 TEST(GcraRefunds, TakeNothingAfterAClear) {
-  for (const std::uint64_t max : {5ull, 500ull, 100'000ull, 2'000'000'000ull, 1ull << 40}) {
-    for (const std::int64_t others : {0, 1, 2, 3, 5, 8}) {
+  for (const std::uint64_t max : {5ull, 100'000ull, 1ull << 30, 1ull << 40}) {
+    for (std::int64_t others = 0; others < 9; ++others) {
       Limiter limiter(Bucket(kHour, max));
       const Decision old = limiter.Attempt(1, 0);
       limiter.store->Clear(testing::Id(1));
       for (std::int64_t id = 0; id < others; ++id) limiter.Attempt(2 + id, 0);
-      const std::uint64_t used = std::min<std::uint64_t>(max, 400);
-      limiter.Attempt(1, 1, used);
+      limiter.Attempt(1, 1, max);
       EXPECT_FALSE(limiter.Refund(1, old, 1, 1)) << max << ", " << others;
-      EXPECT_EQ(limiter.Peek(1, 1, 0).windows[0].used, used) << max << ", " << others;
     }
   }
 }

@@ -1,4 +1,4 @@
-// Calendar windows, with a calendar whose windows have different lengths, against a brute force.
+// Calendar windows, with a calendar whose windows have different lengths.
 #include "core/calendar_window.h"
 
 #include <gtest/gtest.h>
@@ -6,17 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "core/algorithms.h"
-#include "support/carrier.h"
 #include "support/limiter.h"
-#include "support/traces.h"
 
 namespace rollgate {
 namespace {
-
-using testing::Random;
 
 constexpr Micros kLongestWindow = 40;
 
@@ -56,37 +51,6 @@ TEST(CalendarWindow, AsksForBoundariesOncePerWindow) {
     for (Micros now = 60; now < 100; ++now) limiter.Attempt(id, now);
   }
   EXPECT_EQ(calendar.asked, 1);
-}
-
-// Kills: a count that is lost, or kept for ever, where another host knows other boundaries.
-TEST(CalendarWindow, ABoundaryThatMovesLosesNoCount) {
-  for (const Micros shift : {-3, 3}) {
-    Turns here;
-    Turns there;
-    there.shift = shift;
-    PolicyOptions policy = PolicyWith(here, 2);
-    policy.windows.pop_back();
-    testing::Carrier first(policy);
-    policy.calendars = &there;
-    testing::Carrier second(policy);
-    std::vector<std::byte> state;
-    const auto allows = [&](testing::Carrier& carrier, Micros now) {
-      carrier.state = state;
-      const bool is_allowed = carrier.Attempt(now).verdict.allowed();
-      if (is_allowed) state = carrier.state;
-      return is_allowed;
-    };
-    EXPECT_TRUE(allows(first, 70));
-    EXPECT_TRUE(allows(second, 80));
-    // Until the later of both boundaries, the window is the same.
-    const Micros earlier = std::min<Micros>(100, 100 + shift);
-    const Micros later = std::max<Micros>(100, 100 + shift);
-    EXPECT_FALSE(allows(first, earlier - 1));
-    EXPECT_FALSE(allows(second, shift < 0 ? 99 : later - 1));
-    EXPECT_TRUE(allows(second, later));
-    EXPECT_TRUE(allows(first, later));
-    EXPECT_FALSE(allows(first, later));
-  }
 }
 
 // Kills: another order in place of equal ordinals: a calendar with smaller ones would never end.

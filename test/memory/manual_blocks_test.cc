@@ -27,16 +27,6 @@ std::unique_ptr<MemoryStore> StoreThatKeepsAll(const PolicyOptions& policy, std:
   return CreateMemoryStore(Policy(policy), {max_keys, kSecret, true, nullptr});
 }
 
-TEST(ManualBlocks, AreBoundedByMaxKeysAndCountedInStats) {
-  Limiter limiter({{{kHour, 5}}, 0, true}, 100);
-  for (std::int64_t id = 0; id < 20'000; ++id) limiter.store->BlockFor(Id(id), 0, kHour + id);
-  EXPECT_EQ(limiter.store->stats().keys, 100u);
-  EXPECT_EQ(limiter.store->stats().evicted, 19'900u);
-  EXPECT_LT(limiter.store->stats().bytes, 20'000u);
-  EXPECT_FALSE(limiter.Allows(19'999, 0)) << "the latest ends stay";
-  EXPECT_TRUE(limiter.Allows(0, 0));
-}
-
 TEST(ManualBlocks, TheNearestToExpiryGoesFirstAmongBlocksAndActions) {
   for (const Algorithm algorithm : {Algorithm::kSlidingWindowLog, Algorithm::kGcra}) {
     Limiter limiter({{{kHour, 1}}, 0, false, algorithm}, 3);

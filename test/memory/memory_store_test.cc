@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "core/algorithms.h"
+#include "memory/heap_logs.h"
+#include "memory/table_store.h"
 #include "support/limiter.h"
 #include "support/oracle.h"
 #include "support/traces.h"
@@ -139,6 +142,23 @@ TEST(MemoryStore, ALimitLargerThanAnyMemoryHolds) {
   EXPECT_EQ(limiter.Attempt(2, 10'000, kMax - 10'001).actions_left, 0u);
   EXPECT_FALSE(limiter.Allows(2, 10'000));
   EXPECT_LE(limiter.store->stats().bytes, 100'000u);
+}
+
+/// As if memory for logs ended after four actions.
+struct PolicyOfShortLogs : Policy {
+  explicit PolicyOfShortLogs(const Policy& policy) : Policy(policy) {}
+  static std::uint32_t log_capacity() { return 4; }
+  static bool exceeds_log() { return true; }
+};
+
+// Kills: a log that drops actions that count where it cannot grow.
+TEST(MemoryStore, ALogThatCannotGrowFailsTheCall) {
+  using Log = SlidingWindowLog<PolicyOfShortLogs, std::uint64_t>;
+  memory::TableStore<Log, memory::HeapLogs<Log>> store(Policy({{{kSecond, 9}}, 0, false}), {});
+  for (Micros now = 0; now < 4; ++now) EXPECT_EQ(store.Check(Id(1), now), 0);
+  EXPECT_THROW(store.Check(Id(1), 4), std::bad_alloc);
+  EXPECT_EQ(store.Check(Id(1), kSecond), 0) << "the oldest has left";
+  EXPECT_THROW(store.Check(Id(1), kSecond), std::bad_alloc);
 }
 
 PolicyOptions WithLimitsOfCalls(Micros interval) {

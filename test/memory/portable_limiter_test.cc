@@ -12,14 +12,12 @@
 #include "core/algorithms.h"
 #include "support/carrier.h"
 #include "support/limiter.h"
-#include "support/oracle.h"
 #include "support/traces.h"
 
 namespace rollgate {
 namespace {
 
 using Outcome = PortableLimiter::Outcome;
-using testing::AnswerOf;
 using testing::Carrier;
 using testing::kHour;
 using testing::kSecond;
@@ -82,23 +80,6 @@ TEST_P(Portable, LivesAsLongAsItCanMatter) {
   const Micros lifetime = carrier.limiter().Lifetime(carrier.state, 0);
   EXPECT_EQ(lifetime, 1'150 * kSecond);
   EXPECT_FALSE(carrier.Attempt(lifetime - 61 * kSecond).verdict.allowed());
-}
-
-// Kills: limits of a call that stay for the next one; a log that is cut to them.
-TEST_P(Portable, IsJudgedByTheLimitsOfTheCall) {
-  PolicyOptions policy{{{kSecond, 1}}, 0, false, GetParam(), {}};
-  policy.largest_limit = 1024;
-  testing::Limiter memory(policy);
-  Carrier carrier(policy);
-  Random random(1);
-  for (Micros now = 0; now < 100 * kSecond; now += random.Between(0, kSecond / 2)) {
-    const std::vector<std::uint64_t> limits(random.Chance(30) ? 0 : 1,
-                                            static_cast<std::uint64_t>(random.Between(0, 9)));
-    carrier.limiter().UseLimits(limits);
-    ASSERT_TRUE(memory.store->UseLimits(limits));
-    ASSERT_EQ(AnswerOf(carrier.Attempt(now)), AnswerOf(memory.Attempt(1, now)));
-    ASSERT_LE(carrier.state.size(), 24 + 100 * sizeof(std::uint32_t));
-  }
 }
 
 TEST_P(Portable, TakesNoForeignBytes) {

@@ -19,7 +19,7 @@ namespace {
 
 using CostsOfWindows = std::vector<std::uint64_t>;
 
-// Kills: a settle that is lost where the attempt has leaked; an id that is forgotten before.
+// Kills: a settle that is lost where the attempt has leaked.
 TEST(WeightedGcra, AnAttemptSettledWithinItsWindowIsAsIfItHadCostThatMuch) {
   int leaked = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
@@ -50,7 +50,6 @@ TEST(WeightedGcra, AnAttemptSettledWithinItsWindowIsAsIfItHadCostThatMuch) {
       if (!is_allowed || !as_if.verdict.allowed()) continue;
       const Micros at = now;
       now += random.Between(0, longest + 1);
-      for (std::int64_t id = 2; id < 70; ++id) settled.store->Check(Id(id), now);
       leaked += settled.Peek(1, now, 0).windows[0].used == 0;
       const bool lasts = now - at < longest;
       ASSERT_EQ(settled.Settle(1, made, Costs(costs), Costs(actual), now), lasts);
@@ -61,6 +60,17 @@ TEST(WeightedGcra, AnAttemptSettledWithinItsWindowIsAsIfItHadCostThatMuch) {
     }
   }
   EXPECT_GT(leaked, 1000);
+}
+
+// Kills: an id that is forgotten once its bucket is empty.
+TEST(WeightedGcra, AnIdIsKnownAsLongAsItsAttemptCanBeSettled) {
+  Limiter limiter({.windows = {{1000, 10}},
+                   .count_blocked = false,
+                   .algorithm = Algorithm::kGcra,
+                   .weighted = true});
+  const Decision made = limiter.Attempt(1, 0);  // leaks in 100 us
+  for (std::int64_t id = 2; id < 500; ++id) limiter.Attempt(id, 900);
+  EXPECT_TRUE(limiter.Settle(1, made, 1, 5, 999));
 }
 
 PolicyOptions TokenBudget() {
@@ -122,6 +132,14 @@ TEST(WeightedLog, SettlesNothingThatIsGone) {
   for (Micros now = 20; now < 30; ++now) limiter.Attempt(1, now, 1);
   EXPECT_FALSE(limiter.Refund(1, second, 50, 30));
   EXPECT_EQ(limiter.Peek(1, 29, 0).windows[0].used, 10u);
+
+  // What others were merged onto is gone, too.
+  Limiter many({.windows = {{10'000, 10'000}}, .count_blocked = false, .weighted = true});
+  const Decision old = many.Attempt(1, 0);
+  for (const Micros from : {1, 30'000}) {
+    for (Micros now = from; now < from + 2000; ++now) many.Attempt(1, now);
+  }
+  EXPECT_FALSE(many.Refund(1, old, 1, 32'000));
 }
 
 }  // namespace

@@ -114,7 +114,6 @@ class Search {
     } catch (const Violation& violation) {
       result_.violation = violation.what + "\n" + Schedule(path_, scenario_, words_, trees_);
     }
-    result_.relaxed_stores = trees_.relaxed_stores();
     return std::move(result_);
   }
 

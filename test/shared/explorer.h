@@ -2,7 +2,6 @@
 // accesses memory through an Access.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,31 +9,37 @@
 #include <string>
 #include <vector>
 
+#include "core/alignment.h"
+
 namespace rollgate::testing {
 
 /// The Access of code that is explored. Outside of Explore it is ordinary memory.
 struct Explored {
-  using Word = std::atomic<std::uint64_t>;
+  using Word = rollgate::Word;
 
-  static std::uint64_t Load(const Word& word, std::memory_order order = std::memory_order_acquire);
-  static void Store(Word& word, std::uint64_t value,
-                    std::memory_order order = std::memory_order_release);
-  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired,
-                              std::memory_order success = std::memory_order_acq_rel,
-                              std::memory_order failure = std::memory_order_acquire);
+  static std::uint64_t Load(const Word& word);
+  static void Store(Word& word, std::uint64_t value);
+  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired);
 };
+
+// The orders that weak memory has, and by which it contains all that ARMv8 can do.
+static_assert(Hardware::kLoad == std::memory_order_acquire &&
+                  Hardware::kFailedSwap == std::memory_order_acquire,
+              "nothing that follows a read may take effect before it");
+static_assert(Hardware::kStore == std::memory_order_release &&
+                  Hardware::kSwap == std::memory_order_acq_rel,
+              "no store may take effect before what precedes it");
 
 /// What the others see of a process's accesses, and when.
 enum class MemoryModel {
-  /// Every access takes effect at once (sequential consistency). Orders make no difference.
+  /// Every access takes effect at once (sequential consistency).
   kSequential,
-  /// The C++ model as a machine of messages and views (strong release-acquire). A word keeps all
-  /// that was written to it, in one order for all. A load may return any write that is not older
-  /// than what the process is known to have seen of the word. An acquire load, or
-  /// compare-and-swap, also sees what the writer had seen at its release. Contains all that an
-  /// ARMv8 processor can do with code whose loads are all acquires and whose stores are all
-  /// releases; see docs/design/memory-orders.md. memory_order_seq_cst counts as acquire and
-  /// release only. Contains all that store buffers (x86, TSO) can do.
+  /// The C++ model as a machine of messages and views (strong release-acquire), for code whose
+  /// loads are all acquires and whose stores are all releases. A word keeps all that was written to
+  /// it, in one order for all. A load, or compare-and-swap, may return any write that is not older
+  /// than what the process is known to have seen of the word, and also sees what the writer had
+  /// seen. Contains all that an ARMv8 processor can do, see docs/design/memory-orders.md, and all
+  /// that store buffers (x86, TSO) can do.
   kWeak,
 };
 
@@ -73,9 +78,8 @@ struct Scenario {
 };
 
 struct Exploration {
-  std::string violation;           ///< what is wrong and the steps to it; empty if nothing is
-  std::size_t states = 0;          ///< only those in which there was a choice
-  std::size_t relaxed_stores = 0;  ///< and swaps, that are not releases
+  std::string violation;   ///< what is wrong and the steps to it; empty if nothing is
+  std::size_t states = 0;  ///< only those in which there was a choice
 
   bool ok() const { return violation.empty(); }
 };

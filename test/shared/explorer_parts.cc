@@ -35,13 +35,12 @@ class WithMemory {
 class CheckedMemory final : public Memory {
  public:
   explicit CheckedMemory(Words& words) : words_(words) {}
-  std::uint64_t Load(const Word& word, std::memory_order) override { return word.load(); }
-  void Store(Word& word, std::uint64_t value, std::memory_order) override {
+  std::uint64_t Load(const Word& word) override { return word.load(); }
+  void Store(Word& word, std::uint64_t value) override {
     words_.IndexOf(word);
     word.store(value);
   }
-  bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired, std::memory_order,
-                       std::memory_order) override {
+  bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) override {
     words_.IndexOf(word);
     return word.compare_exchange_strong(expected, desired);
   }
@@ -66,32 +65,26 @@ class Trees::Growth final : public Memory {
     }
   }
 
-  std::uint64_t Load(const Word& word, std::memory_order order) override {
+  std::uint64_t Load(const Word& word) override {
     if (!fed_.empty()) return Feed(Kind::kLoad, word);
     const Index index = trees_.words_.IndexOf(word);
-    Add({.kind = Kind::kLoad, .order = order, .word = index});
+    Add({.kind = Kind::kLoad, .word = index});
     return heard_ = ValueOf(index);
   }
-  void Store(Word& word, std::uint64_t value, std::memory_order order) override {
+  void Store(Word& word, std::uint64_t value) override {
     if (!fed_.empty()) {
       Feed(Kind::kStore, word);
       return;
     }
     const Index index = trees_.words_.IndexOf(word);
-    Add({.kind = Kind::kStore, .order = order, .word = index, .value = value});
+    Add({.kind = Kind::kStore, .word = index, .value = value});
     heard_ = 0;
     ValueOf(index) = value;
   }
-  bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired,
-                       std::memory_order success, std::memory_order failure) override {
+  bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) override {
     if (!fed_.empty()) return Feed(Kind::kCompareExchange, word) != 0;
     const Index index = trees_.words_.IndexOf(word);
-    Add({.kind = Kind::kCompareExchange,
-         .order = success,
-         .failure = failure,
-         .word = index,
-         .value = desired,
-         .expected = expected});
+    Add({.kind = Kind::kCompareExchange, .word = index, .value = desired, .expected = expected});
     heard_ = ValueOf(index) == expected;
     if (heard_ != 0) ValueOf(index) = desired;
     return heard_ != 0;
@@ -125,8 +118,6 @@ class Trees::Growth final : public Memory {
   void Add(const Operation& operation) {
     if (!ended_ && added_++ >= trees_.endless_) throw Endless{};
     const Place place = static_cast<Place>(trees_.nodes_.size());
-    const bool stores = operation.kind == Kind::kStore || operation.kind == Kind::kCompareExchange;
-    if (stores && !IsRelease(operation.order)) ++trees_.relaxed_stores_;
     trees_.nodes_.push_back({operation, at_, heard_, {}});
     if (at_ != kNowhere) trees_.nodes_[at_].next.emplace_back(heard_, place);
     at_ = place;
@@ -232,18 +223,17 @@ Effect SharedMemory::Perform(std::uint32_t process, const Operation& operation, 
   if (swaps) Widen(users_[word].writers, process);
   const std::size_t newest = messages_[word].size() - 1;
   if (way == kSucceeds) {
-    Read(process, word, newest, operation.order);
+    Read(process, word, newest);
     Write(process, operation);
     return {.heard = 1};
   }
-  Read(process, word, way, swaps ? operation.failure : operation.order);
+  Read(process, word, way);
   return {.heard = swaps ? 0 : messages_[word][way].value, .is_stale = way != newest};
 }
 
-void SharedMemory::Read(std::uint32_t process, Index word, std::size_t write,
-                        std::memory_order order) {
+void SharedMemory::Read(std::uint32_t process, Index word, std::size_t write) {
   Set(views_[process], word, write);
-  if (IsAcquire(order)) Join(views_[process], messages_[word][write].view);
+  Join(views_[process], messages_[word][write].view);
 }
 
 void SharedMemory::Write(std::uint32_t process, const Operation& operation) {
@@ -255,14 +245,7 @@ void SharedMemory::Write(std::uint32_t process, const Operation& operation) {
   std::vector<Message>& messages = messages_[word];
   View& own = views_[process];
   Set(own, word, messages.size());
-  View carried;
-  if (IsRelease(operation.order)) {
-    carried = own;
-  } else {
-    Set(carried, word, messages.size());
-  }
-  if (operation.kind == Kind::kCompareExchange) Join(carried, messages.back().view);
-  messages.push_back({operation.value, std::make_shared<const View>(std::move(carried))});
+  messages.push_back({operation.value, std::make_shared<const View>(own)});
   changes_.push_back({Change::kMessage, word});
 }
 
@@ -380,15 +363,14 @@ void SharedMemory::Join(View& view, const std::shared_ptr<const View>& other) {
 
 using explorer::memory;
 
-std::uint64_t Explored::Load(const Word& word, std::memory_order order) {
-  return memory != nullptr ? memory->Load(word, order) : word.load();
+std::uint64_t Explored::Load(const Word& word) {
+  return memory != nullptr ? memory->Load(word) : word.load();
 }
-void Explored::Store(Word& word, std::uint64_t value, std::memory_order order) {
-  memory != nullptr ? memory->Store(word, value, order) : word.store(value);
+void Explored::Store(Word& word, std::uint64_t value) {
+  memory != nullptr ? memory->Store(word, value) : word.store(value);
 }
-bool Explored::CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired,
-                               std::memory_order success, std::memory_order failure) {
-  return memory != nullptr ? memory->CompareExchange(word, expected, desired, success, failure)
+bool Explored::CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) {
+  return memory != nullptr ? memory->CompareExchange(word, expected, desired)
                            : word.compare_exchange_strong(expected, desired);
 }
 

@@ -1,7 +1,6 @@
 // What the explorer is made of: the code of processes as trees, and the words that they share.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,30 +24,18 @@ enum class Kind : std::uint8_t { kLoad, kStore, kCompareExchange, kFinished, kFa
 
 struct Operation {
   Kind kind;
-  std::memory_order order = std::memory_order_seq_cst;
-  std::memory_order failure = std::memory_order_seq_cst;  ///< order of a swap that fails
   Index word = 0;
   std::uint64_t value = 0;     ///< to be stored
   std::uint64_t expected = 0;  ///< by a compare-and-swap
   std::uint32_t answer = 0;    ///< at the end, or what is wrong
 };
 
-inline bool IsAcquire(std::memory_order order) {
-  return order == std::memory_order_acquire || order == std::memory_order_acq_rel ||
-         order == std::memory_order_seq_cst;
-}
-inline bool IsRelease(std::memory_order order) {
-  return order == std::memory_order_release || order == std::memory_order_acq_rel ||
-         order == std::memory_order_seq_cst;
-}
-
 /// Where accesses go while code, or a check, runs in this thread.
 class Memory {
  public:
-  virtual std::uint64_t Load(const Word& word, std::memory_order order) = 0;
-  virtual void Store(Word& word, std::uint64_t value, std::memory_order order) = 0;
-  virtual bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired,
-                               std::memory_order success, std::memory_order failure) = 0;
+  virtual std::uint64_t Load(const Word& word) = 0;
+  virtual void Store(Word& word, std::uint64_t value) = 0;
+  virtual bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) = 0;
 
  protected:
   ~Memory() = default;
@@ -84,7 +71,6 @@ class Trees {
   const Operation& at(Place place) const { return nodes_[place].operation; }
   const Answer& answer(std::uint32_t index) const { return answers_[index]; }
   const std::string& failure(std::uint32_t index) const { return failures_[index]; }
-  std::size_t relaxed_stores() const { return relaxed_stores_; }
   bool is_endless() const { return endless_found_; }
 
   /// Where a process is that has read `heard` at `place`; `values` is what it would read later.
@@ -122,7 +108,6 @@ class Trees {
   std::vector<Answer> answers_{{}};  ///< the first one: no answer
   std::map<Answer, std::uint32_t> interned_;
   std::vector<std::string> failures_;
-  std::size_t relaxed_stores_ = 0;
   bool endless_found_ = false;
 };
 
@@ -169,10 +154,9 @@ struct Effect {
 /// oldest that may still be read.
 /// - A store, or a swap that succeeds, is added after all writes of its word. A swap succeeds only
 ///   on the newest one, so nothing comes between what it reads and what it writes.
-/// - A release write carries the writer's view; a relaxed one only itself. A swap's write also
-///   carries what the write before it carried, which is a release sequence.
-/// - A load returns any write from the process's view on, and moves the view there. An acquire
-///   joins what the write carries to the view.
+/// - A write carries the writer's view.
+/// - A load returns any write from the process's view on, moves the view there, and joins what the
+///   write carries to it.
 /// - A swap fails on any such write that is not what it expects.
 class SharedMemory {
  public:
@@ -236,7 +220,7 @@ class SharedMemory {
   /// Makes room for a word that is accessed for the first time.
   void Know(Index word);
   void SetValue(Index word, std::uint64_t value);
-  void Read(std::uint32_t process, Index word, std::size_t write, std::memory_order order);
+  void Read(std::uint32_t process, Index word, std::size_t write);
   void Write(std::uint32_t process, const Operation& operation);
   void Widen(std::uint32_t& users, std::uint32_t process);
   bool HasOtherReaders(std::uint32_t process, Index word) const {

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/traces.h"
@@ -138,21 +138,15 @@ Code RandomProgram(std::span<Word> words, std::uint64_t seed) {
       Random random(state);
       Word& word = words[static_cast<std::size_t>(random.Between(0, 3))];
       const auto value = static_cast<std::uint64_t>(random.Between(1, 3));
-      const bool is_relaxed = random.Chance(30);
-      const auto order = [&](std::memory_order strong) {
-        return is_relaxed ? std::memory_order_relaxed : strong;
-      };
       switch (random.Between(0, 2)) {
         case 0:
-          heard.push_back(
-              static_cast<std::int64_t>(Explored::Load(word, order(std::memory_order_acquire))));
+          heard.push_back(static_cast<std::int64_t>(Explored::Load(word)));
           break;
         case 1:
-          Explored::Store(word, value, order(std::memory_order_release));
+          Explored::Store(word, value);
           break;
         default:
-          heard.push_back(Explored::CompareExchange(
-              word, value - 1, value, order(std::memory_order_acq_rel), std::memory_order_acquire));
+          heard.push_back(Explored::CompareExchange(word, value - 1, value));
       }
       state = state * 31 + static_cast<std::uint64_t>(heard.empty() ? 17 : heard.back() + 1);
     }
@@ -185,155 +179,117 @@ TEST(Explorer, LeavesOutNothingThatEndsDifferently) {
   EXPECT_LT(reduced * 3, all * 2) << "it is worth the effort";
 }
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-constexpr auto kAcquire = std::memory_order_acquire;
-constexpr auto kRelease = std::memory_order_release;
-constexpr auto kBoth = std::memory_order_acq_rel;
-
-/// Litmus tests: what weak memory yields, and what ARMv8 does.
-class Litmus : public ::testing::Test {
- protected:
-  using Access = std::function<void(Answer&)>;
-
-  static Access Store(Word& word, std::uint64_t value, std::memory_order order = kRelease) {
-    return [&word, value, order](Answer&) { Explored::Store(word, value, order); };
-  }
-  static Access Load(Word& word, std::memory_order order = kAcquire) {
-    return [&word, order](Answer& heard) {
-      heard.push_back(static_cast<std::int64_t>(Explored::Load(word, order)));
-    };
-  }
-  static Access Swap(Word& word, std::uint64_t from, std::uint64_t to,
-                     std::memory_order order = kBoth, std::memory_order failure = kAcquire) {
-    return [&word, from, to, order, failure](Answer& heard) {
-      heard.push_back(Explored::CompareExchange(word, from, to, order, failure));
-    };
-  }
-
-  using Processes = std::vector<std::vector<Access>>;
-
-  /// What all processes have heard, then what x and y hold.
-  std::set<Answer> Results(const Processes& processes, MemoryModel memory = MemoryModel::kWeak) {
-    std::set<Answer> results;
-    Scenario scenario{.processes = {}, .memory = memory};
-    for (const auto& accesses : processes) {
-      scenario.processes.push_back({"P", [&accesses] {
-                                      Answer heard;
-                                      for (const Access& access : accesses) access(heard);
-                                      return heard;
-                                    }});
-    }
-    scenario.check = [&](const std::vector<Outcome>& outcomes) {
-      Answer result;
-      for (const Outcome& outcome : outcomes) {
-        result.insert(result.end(), outcome.answer->begin(), outcome.answer->end());
-      }
-      for (Word* word : {&x, &y}) Load (*word)(result);
-      results.insert(result);
-      return std::string();
-    };
-    const Exploration exploration = Explore(scenario);
-    EXPECT_TRUE(exploration.ok()) << exploration.violation;
-    return results;
-  }
-  bool Yields(const Processes& processes, const Answer& result,
-              MemoryModel memory = MemoryModel::kWeak) {
-    return Results(processes, memory).contains(result);
-  }
-
-  Word x{0};
-  Word y{0};
+/// A process of a litmus test, which hears what it loads, and whether it swaps.
+struct Access {
+  enum Kind { kLoad, kStore, kSwap } kind;
+  std::size_t word;
+  std::uint64_t value = 0;
+  std::uint64_t expected = 0;
 };
+constexpr std::size_t kX = 0;
+constexpr std::size_t kY = 1;
 
-// MP. ARMv8 allows the old x with plain accesses on either side, and forbids it with STLR and LDAR.
-TEST_F(Litmus, MessagePassingNeedsReleaseAndAcquire) {
-  const auto processes = [this](std::memory_order store, std::memory_order load) {
-    return Processes{{Store(x, 1, kRelaxed), Store(y, 1, store)},
-                     {Load(y, load), Load(x, kRelaxed)}};
+Access Load(std::size_t word) {
+  return {Access::kLoad, word};
+}
+Access Store(std::size_t word, std::uint64_t value) {
+  return {Access::kStore, word, value};
+}
+Access Swap(std::size_t word, std::uint64_t from, std::uint64_t to) {
+  return {Access::kSwap, word, to, from};
+}
+
+using Programs = std::vector<std::vector<Access>>;
+
+/// What all processes have heard, then what x and y hold.
+std::set<Answer> ResultsOf(const Programs& programs, MemoryModel memory = MemoryModel::kWeak) {
+  std::array<Word, 2> words{};
+  Scenario scenario{.processes = {}, .memory = memory};
+  for (const std::vector<Access>& accesses : programs) {
+    scenario.processes.push_back(Of("P", [&] {
+      Answer heard;
+      for (const auto& [kind, place, value, expected] : accesses) {
+        Word& word = words[place];
+        if (kind == Access::kStore) Explored::Store(word, value);
+        if (kind == Access::kLoad) heard.push_back(static_cast<std::int64_t>(Explored::Load(word)));
+        if (kind == Access::kSwap) {
+          heard.push_back(Explored::CompareExchange(word, expected, value));
+        }
+      }
+      return heard;
+    }));
+  }
+  std::set<Answer> results;
+  scenario.check = [&](const std::vector<Outcome>& outcomes) {
+    Answer result;
+    for (const Outcome& outcome : outcomes) {
+      result.insert(result.end(), outcome.answer->begin(), outcome.answer->end());
+    }
+    for (const Word& word : words) result.push_back(static_cast<std::int64_t>(word.load()));
+    results.insert(result);
+    return std::string();
   };
-  const Answer old{1, 0, 1, 1};
-  EXPECT_FALSE(Yields(processes(kRelease, kAcquire), old));
-  EXPECT_TRUE(Yields(processes(kRelease, kRelaxed), old));
-  EXPECT_TRUE(Yields(processes(kRelaxed, kAcquire), old));
-  EXPECT_FALSE(Yields(processes(kRelaxed, kRelaxed), old, MemoryModel::kSequential));
+  const Exploration exploration = Explore(scenario);
+  EXPECT_TRUE(exploration.ok()) << exploration.violation;
+  return results;
 }
 
-// SB. x86 allows it, and so does ARMv8 with STLR and LDAPR. With STLR and LDAR it forbids it.
-TEST_F(Litmus, AStoreMayBeSeenAfterALaterLoad) {
-  const Processes processes{{Store(x, 1), Load(y)}, {Store(y, 1), Load(x)}};
-  EXPECT_FALSE(Yields(processes, {0, 0, 1, 1}, MemoryModel::kSequential));
-  EXPECT_TRUE(Yields(processes, {0, 0, 1, 1}));
-}
-
-// SB with swaps. x86 forbids it. ARMv8 allows it where the load is an LDAPR and the swap a loop of
-// LDAXR and STLXR.
-TEST_F(Litmus, ASwapMayBeSeenAfterALaterLoad) {
-  EXPECT_TRUE(Yields({{Swap(x, 0, 1), Load(y)}, {Swap(y, 0, 1), Load(x)}}, {1, 0, 1, 0, 1, 1}));
-}
-
-// LB. ARMv8 allows it if a load is plain and so is a store, so the explorer leaves out what code
-// with plain stores may do. It forbids it where each load is an acquire or each store a release.
-TEST_F(Litmus, NoLoadSeesAStoreThatWaitsForIt) {
-  const auto processes = [this](std::memory_order load, std::memory_order store) {
-    return Processes{{Load(x, load), Store(y, 1, store)}, {Load(y, load), Store(x, 1, store)}};
+/// Litmus tests. Where nothing else is said, ARMv8 forbids what weak memory does not yield.
+TEST(WeakMemory, YieldsWhatArmv8MayDo) {
+  const struct {
+    const char* name;
+    Programs programs;
+    Answer result;
+    bool is_possible;
+  } tests[] = {
+      {"message passing",
+       {{Store(kX, 1), Store(kY, 1)}, {Load(kY), Load(kX)}},
+       {1, 0, 1, 1},
+       false},
+      {"store buffering, which x86 allows, and ARMv8 with LDAPR",
+       {{Store(kX, 1), Load(kY)}, {Store(kY, 1), Load(kX)}},
+       {0, 0, 1, 1},
+       true},
+      {"store buffering with swaps, which ARMv8 allows with LDAPR and loops of LDAXR and STLXR",
+       {{Swap(kX, 0, 1), Load(kY)}, {Swap(kY, 0, 1), Load(kX)}},
+       {1, 0, 1, 0, 1, 1},
+       true},
+      {"load buffering", {{Load(kX), Store(kY, 1)}, {Load(kY), Store(kX, 1)}}, {1, 1, 1, 1}, false},
+      {"two readers that disagree on the order of two stores: the C++ model alone allows it",
+       {{Store(kX, 1)}, {Store(kY, 1)}, {Load(kX), Load(kY)}, {Load(kY), Load(kX)}},
+       {1, 0, 1, 0, 1, 1},
+       true},
+      {"what was seen is passed on",
+       {{Store(kX, 1)}, {Load(kX), Store(kY, 1)}, {Load(kY), Load(kX)}},
+       {1, 1, 0, 1, 1},
+       false},
+      {"stores to two words in orders that contradict each other: C++ allows it",
+       {{Store(kX, 1), Store(kY, 2)}, {Store(kY, 1), Store(kX, 2)}},
+       {1, 1},
+       false},
+      {"a swap continues what the store before it has released",
+       {{Store(kX, 1), Store(kY, 1)}, {Swap(kY, 1, 2)}, {Load(kY), Load(kX)}},
+       {1, 2, 0, 1, 2},
+       false},
+      {"a swap succeeds on the newest value alone",
+       {{Store(kX, 1)}, {Swap(kX, 0, 2)}},
+       {1, 2, 0},
+       false},
+      {"a swap may fail on an old value",
+       {{Store(kX, 1), Load(kY)}, {Store(kY, 1), Swap(kX, 1, 3)}},
+       {0, 0, 1, 1},
+       true},
   };
-  EXPECT_FALSE(Yields(processes(kAcquire, kRelease), {1, 1, 1, 1}));
-  EXPECT_FALSE(Yields(processes(kRelaxed, kRelaxed), {1, 1, 1, 1})) << "not modelled";
+  for (const auto& [name, programs, result, is_possible] : tests) {
+    EXPECT_EQ(ResultsOf(programs).contains(result), is_possible) << name;
+  }
+  EXPECT_FALSE(ResultsOf(tests[1].programs, MemoryModel::kSequential).contains(tests[1].result));
 }
 
-// IRIW. ARMv8 forbids it with LDAR and LDAPR, since all processors see a store at once. The C++
-// model does not.
-TEST_F(Litmus, TwoReadersMayDisagreeOnTheOrderOfTwoStores) {
-  EXPECT_TRUE(Yields({{Store(x, 1)}, {Store(y, 1)}, {Load(x), Load(y)}, {Load(y), Load(x)}},
-                     {1, 0, 1, 0, 1, 1}));
-}
-
-// WRC. ARMv8 forbids it.
-TEST_F(Litmus, WhatWasSeenIsPassedOn) {
-  const Processes processes{{Store(x, 1)}, {Load(x), Store(y, 1)}, {Load(y), Load(x)}};
-  EXPECT_FALSE(Yields(processes, {1, 1, 0, 1, 1}));
-  EXPECT_TRUE(Yields(processes, {0, 1, 0, 1, 1}));
-}
-
-// CoRR. ARMv8 forbids it.
-TEST_F(Litmus, NoProcessSeesAWordGoBack) {
+TEST(WeakMemory, ShowsNoProcessAWordThatGoesBack) {
   const std::set<Answer> all{{0, 0, 2, 0}, {0, 1, 2, 0}, {0, 2, 2, 0},
                              {1, 1, 2, 0}, {1, 2, 2, 0}, {2, 2, 2, 0}};
-  EXPECT_EQ(Results({{Store(x, 1, kRelaxed), Store(x, 2, kRelaxed)},
-                     {Load(x, kRelaxed), Load(x, kRelaxed)}}),
-            all);
-}
-
-// 2+2W. ARMv8 allows it with plain stores and forbids it with STLR. C++ allows it with releases,
-// which the explorer leaves out.
-TEST_F(Litmus, StoresToTwoWordsAreInOneOrder) {
-  const auto processes = [this](std::memory_order order) {
-    return Processes{{Store(x, 1, order), Store(y, 2, order)},
-                     {Store(y, 1, order), Store(x, 2, order)}};
-  };
-  EXPECT_EQ(Results(processes(kRelease)), (std::set<Answer>{{1, 2}, {2, 1}, {2, 2}}));
-  EXPECT_FALSE(Yields(processes(kRelaxed), {1, 1})) << "not modelled";
-}
-
-// An acquire of a swap's value also acquires the release before the swap, however weak the swap is.
-// ARMv8 forbids it, too: STLR, then LDXR and STXR of the same word.
-TEST_F(Litmus, ASwapContinuesTheReleaseBeforeIt) {
-  for (const std::memory_order order : {kRelaxed, kBoth}) {
-    const Processes processes{{Store(x, 1, kRelaxed), Store(y, 1)},
-                              {Swap(y, 1, 2, order, kRelaxed)},
-                              {Load(y), Load(x, kRelaxed)}};
-    EXPECT_FALSE(Yields(processes, {1, 2, 0, 1, 2}));
-    EXPECT_TRUE(Yields(processes, {1, 2, 1, 1, 2}));
-  }
-}
-
-// A swap acts on the newest value, and fails on an older one only if that is not what it expects.
-TEST_F(Litmus, ASwapMayFailOnAnOldValueButNotSucceed) {
-  const std::set<Answer> results = Results({{Store(x, 1), Store(y, 1)},
-                                            {Load(y, kRelaxed), Swap(x, 0, 2)},
-                                            {Load(y, kRelaxed), Swap(x, 1, 3)}});
-  EXPECT_FALSE(results.contains({1, 1, 0, 0, 1, 1})) << "the swap of 0 is before the store of 1";
-  EXPECT_TRUE(results.contains({1, 0, 1, 0, 1, 1})) << "the swap of 1 sees the old value";
+  EXPECT_EQ(ResultsOf({{Store(kX, 1), Store(kX, 2)}, {Load(kX), Load(kX)}}), all);
 }
 
 }  // namespace

@@ -136,73 +136,43 @@ slow.test(
   },
 );
 
-slow.describe('workers', () => {
-  /** What a worker does: 'use' ends by itself, 'spin' never does. */
-  const WORKER = (name) => `
-    const { parentPort, workerData } = require('node:worker_threads');
-    const RateLimiter = require(process.cwd());
-    const limiter = RateLimiter({ ...${JSON.stringify(SMALL)}, shared: '${name}' });
-    globalThis.kept = [limiter, RateLimiter({ ...${JSON.stringify(SMALL)}, shared: '${name}' })];
-    for (const each of kept) each('a');
-    parentPort.postMessage('there');
-    for (let i = 0; workerData === 'spin'; i++) {
-      kept[i % 2](i % 1000);
-      kept[i % 2].attempt('id ' + i);
-      if (i % 100 === 0) limiter.refund(limiter.attempt(i));
-    }
-  `;
-
-  test.each([
-    ['that end by themselves', 'use', ''],
-    ['that are terminated in the middle of a call', 'spin', 'await worker.terminate();'],
-  ])('%s leave nothing behind', async (_what, task, end) => {
+slow.test(
+  'workers that end, or are terminated at any moment, also while they attach, take nobody along',
+  async () => {
     const found = await ask(`
-      const source = ${JSON.stringify(WORKER('NAME'))}.replaceAll('NAME', name);
-      process.on('warning', () => {});
-      main(async () => {
-        const limiter = RateLimiter(OPTIONS);
-        limiter('mine');
-        for (let i = 0; i < ${MANY}; i++) {
-          const workers = [1, 2].map(() => new Worker(source, { eval: true, workerData: '${task}' }));
-          await Promise.all(workers.map(async (worker) => {
-            const ended = once(worker, 'exit');
-            await once(worker, 'message');
-            ${end}
-            await ended;
-          }));
-        }
-        await limiter.clear('mine');
-        const answers = Array.from({ length: 6 }, () => limiter('mine') === 0);
-        return [liveLimiters(), attachmentsOf(name), answers];
-      });
-    `);
-    expect(found).toEqual([1, one, [true, true, true, true, true, false]]);
-  });
-
-  test('that are terminated at any moment, also while they attach, take nobody along', async () => {
-    const found = await ask(`
-      const source = \`
-        const RateLimiter = require(process.cwd());
-        for (;;) {
-          const limiter = RateLimiter(\${JSON.stringify(OPTIONS)});
-          limiter('a'); limiter.attempt('b'); limiter.attemptMany([1, 'x']); limiter.stats();
-          if (Math.random() < 0.9) limiter.close();
-        }
-      \`;
-      main(async () => {
-        for (let i = 0; i < ${MANY}; i++) {
-          const worker = new Worker(source, { eval: true });
-          worker.on('error', () => {}); // full, for a moment
+    const source = \`
+      const { workerData } = require('node:worker_threads');
+      const RateLimiter = require(process.cwd());
+      globalThis.kept = [];
+      for (let i = 0; i < workerData.calls; i++) {
+        const limiter = RateLimiter(\${JSON.stringify(OPTIONS)});
+        limiter('a'); limiter.refund(limiter.attempt(i)); limiter.attemptMany([1, 'x']); limiter.stats();
+        if (Math.random() < 0.9) limiter.close();
+        else kept.push(limiter);
+      }
+    \`;
+    main(async () => {
+      const limiter = RateLimiter(OPTIONS);
+      limiter('mine');
+      for (let i = 0; i < ${2 * MANY}; i++) {
+        const calls = i % 2 === 0 ? 30 : Infinity;
+        const worker = new Worker(source, { eval: true, workerData: { calls } });
+        worker.on('error', () => {}); // full, for a moment
+        const ended = once(worker, 'exit');
+        if (calls === Infinity) {
           await new Promise((resolve) => setTimeout(resolve, 20 + (i * 7) % 40));
           await worker.terminate();
         }
-        const limiter = RateLimiter(OPTIONS);
-        return [limiter('new'), liveLimiters(), attachmentsOf(name)];
-      });
-    `);
-    expect(found).toEqual([0, 1, one]);
-  });
-});
+        await ended;
+      }
+      await limiter.clear('mine');
+      const answers = Array.from({ length: 6 }, () => limiter('mine') === 0);
+      return [liveLimiters(), attachmentsOf(name), answers];
+    });
+  `);
+    expect(found).toEqual([1, one, [true, true, true, true, true, false]]);
+  },
+);
 
 slow.test(
   'copies of the package in other contexts share a region, with errors of their own',

@@ -110,7 +110,6 @@ namespace {
 
 Case AfterManyClears() {
   Case c{.name = "ALateCallerActsNoEarlierThanItsIdWasForgottenAfterManyClears",
-         .max = 1,
          .slots = 1,
          .ids = Ids(2)};
   c.before = {Attempt(kB, 0), Attempt(kA, 150)};  // B is forgotten
@@ -121,38 +120,14 @@ Case AfterManyClears() {
 }
 
 std::vector<Case> MakeCases() {
-  std::vector<Case> cases = {
+  return {
       {.name = "TwoAttemptAKnownId",
        .max = 2,
        .ids = Ids(2),
        .before = {Attempt(kB, 0), Attempt(kA, 0)},
        .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
        .after_recovery = {Attempt(kA, 30)}},
-      {.name = "TwoAttemptAKnownIdOneOfThemTwice",
-       .max = 2,
-       .ids = Ids(2),
-       .before = {Attempt(kB, 0), Attempt(kA, 0)},
-       .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20), Attempt(kA, 21)}},
-       .after_recovery = {Attempt(kA, 30)}},
-      {.name = "AnIdExpiresTwice",
-       .max = 1,
-       .ids = Ids(2),
-       .before = {Attempt(kB, 0), Attempt(kA, 0)},
-       .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101), Attempt(kA, 300)}},
-       .after_recovery = {Attempt(kA, 301)}},
-      {.name = "AnIdOfTheSecondBucketIsInserted",
-       .buckets = 2,
-       .slots = 1,
-       .ids = Ids(3, 2, {1, 0, 1}),
-       .processes = {{Attempt(kA, 10)}}},
-      {.name = "TwoAttemptAKnownIdThatHasExpired",
-       .max = 1,
-       .ids = Ids(1),
-       .before = {Attempt(kA, 0)},
-       .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}},
-       .after_recovery = {Attempt(kA, 102)}},
       {.name = "TwoInsertAnId",
-       .max = 1,
        .ids = Ids(1),
        .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
        .after_recovery = {Attempt(kA, 30)}},
@@ -193,29 +168,12 @@ std::vector<Case> MakeCases() {
        .before = {Attempt(kA, 0)},
        .processes = {{Clear(kA)}, {Attempt(kA, 20)}},
        .after_recovery = {Attempt(kA, 30)}},
-      {.name = "TwoClearAnId",
-       .ids = Ids(1),
-       .before = {Attempt(kA, 0)},
-       .processes = {{Clear(kA)}, {Clear(kA)}},
-       .after_recovery = {Attempt(kA, 30)}},
-      {.name = "AnActionIsTakenBackWhileItsIdIsAttempted",
-       .max = 2,
-       .ids = Ids(1),
-       .before = {Attempt(kA, 0), Attempt(kA, 1)},
-       .processes = {{Refund(kA, 1)}, {Attempt(kA, 20)}},
-       .after_recovery = {Refund(kA, 0)}},
       {.name = "TheOnlyActionIsTakenBackWhileItsIdIsAttempted",
        .max = 2,
        .ids = Ids(1),
        .before = {Attempt(kA, 0)},
        .processes = {{Refund(kA, 0)}, {Attempt(kA, 20)}},
        .after_recovery = {Refund(kA, 0)}},
-      {.name = "AnActionIsTakenBackOnce",
-       .max = 2,
-       .ids = Ids(1),
-       .before = {Attempt(kA, 0), Attempt(kA, 1)},
-       .processes = {{Refund(kA, 1)}, {Refund(kA, 1)}},
-       .after_recovery = {Refund(kA, 1)}},
       {.name = "AllIsClearedWhileAKnownIdIsAttempted",
        .max = 2,
        .ids = Ids(1),
@@ -223,7 +181,6 @@ std::vector<Case> MakeCases() {
        .processes = {{ClearAll(), Attempt(kA, 20)}, {Attempt(kA, 20)}},
        .after_recovery = {Attempt(kA, 30)}},
       {.name = "AllIsClearedWhileANewIdIsAttempted",
-       .max = 1,
        .slots = 1,
        .ids = Ids(2),
        .before = {Attempt(kA, 0)},
@@ -231,13 +188,11 @@ std::vector<Case> MakeCases() {
        .after_recovery = {Attempt(kA, 30)},
        .is_long = true},
       {.name = "AnIdThatWasClearedWithAllIsRevivedOnce",
-       .max = 1,
        .ids = Ids(1),
        .before = {Attempt(kA, 0), ClearAll()},
        .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
        .after_recovery = {Attempt(kA, 30)}},
       {.name = "AnIdThatWasClearedWithAllIsRevivedWhileAnotherTakesItsPlace",
-       .max = 1,
        .slots = 1,
        .ids = Ids(2),
        .before = {Attempt(kA, 0), ClearAll()},
@@ -245,14 +200,11 @@ std::vector<Case> MakeCases() {
        .after_recovery = {Attempt(kA, 30)},
        .is_long = true},
       {.name = "ALateCallerActsNoEarlierThanItsIdWasForgotten",
-       .max = 1,
        .slots = 1,
        .ids = Ids(2),
        .before = {Attempt(kA, 0)},
        .processes = {{Attempt(kB, 150)}, {Attempt(kA, 50)}}},
       {.name = "ALateCallerActsNoEarlierThanItsIdWasForgottenByAKilledProcess",
-       .max = 1,
-       .slots = 2,
        .ids = Ids(3),
        .before = {Attempt(kA, 0), Attempt(kB, 10)},
        .processes = {{Attempt(kC, 150)}, {Attempt(kA, 50), Attempt(kB, 60)}}},
@@ -265,20 +217,37 @@ std::vector<Case> MakeCases() {
        .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
        .after_recovery = {Attempt(kC, 30)},
        .is_long = true},
-      {.name = "IdsOfTwoBucketsCompeteForTheirSlotsTwice",
-       .max = 2,
-       .buckets = 2,
-       .slots = 1,
-       .ids = Ids(3, 2, {0, 1, 0}),
-       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20), Attempt(kA, 20)}},
-       .after_recovery = {Attempt(kC, 30)},
-       .is_long = true},
       AfterManyClears(),
-      {.name = "AnIdIsReadWhileItsRecordIsUsedForAnotherId",
+      {.name = "ThreeAttemptAKnownId",
        .max = 2,
-       .ids = Ids(2),
+       .ids = Ids(1),
        .before = {Attempt(kA, 0)},
-       .processes = {{Attempt(kA, 10), Attempt(kB, 20)}, {Peek(kA)}}},
+       .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}, {Attempt(kA, 102)}}},
+      {.name = "ThreeInsertAnId",
+       .max = 2,
+       .slots = 1,
+       .ids = Ids(1),
+       .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}, {Attempt(kA, 102)}},
+       .kills = 0,
+       .is_long = true},
+      {.name = "TwoInsertAnIdThatAThirdClears",
+       .slots = 1,
+       .ids = Ids(1),
+       .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}, {Clear(kA)}},
+       .is_long = true},
+      {.name = "BothAreKilledThatAttemptAnId",
+       .max = 2,
+       .slots = 1,
+       .ids = Ids(1),
+       .before = {Attempt(kA, 0)},
+       .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
+       .after_recovery = {Attempt(kA, 30)},
+       .kills = 2},
+      {.name = "BothAreKilledThatInsertDifferentIds",
+       .slots = 1,
+       .ids = Ids(2),
+       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+       .kills = 2},
       {.name = "AnIdIsReadWhileItsRecordIsUsedForAnAlmostEqualId",
        .max = 2,
        .ids = {{1, 0, 1}, {1, 1, 1}},
@@ -290,13 +259,10 @@ std::vector<Case> MakeCases() {
        .before = {Attempt(kA, 0)},
        .processes = {{Attempt(kA, 10), Attempt(kA, 20)}, {ClearAll(), Peek(kA)}}},
       {.name = "AnInsertionIsFinishedAndItsRecordUsedAgainBeforeItsOwnerIsRecovered",
-       .max = 1,
        .slots = 1,
        .ids = Ids(1),
        .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20), Attempt(kA, 130), Attempt(kA, 250)}}},
   };
-  for (Case& each : cases) each.kills = 1;
-  return cases;
 }
 
 }  // namespace
@@ -306,11 +272,40 @@ const std::vector<Case>& ModelCases() {
   return cases;
 }
 
-const Case& CaseNamed(const std::string& name) {
-  const auto is_it = [&](const Case& each) { return each.name == name; };
-  const auto found = std::find_if(ModelCases().begin(), ModelCases().end(), is_it);
-  if (found == ModelCases().end()) throw std::invalid_argument("no case " + name);
-  return *found;
+Exploration RunCase(const Case& c) {
+  TinyRegion region(c.buckets, c.slots, shared::kState + kStateWords);
+  const shared::View view = region.view();
+  view.header->entries_used = c.processes.size();
+  {
+    Client<Explored> first(c.ids, c.max, view, 0);
+    for (const Call& call : c.before) first.Do(call);
+  }
+  const auto peek = [&] {
+    Client<Explored> spectator(c.ids, c.max, view, kSpectator);
+    std::vector<Micros> found;
+    for (std::size_t id = 0; id < c.ids.size(); ++id) {
+      found.push_back(spectator.Do(Peek(static_cast<int>(id))));
+    }
+    return found;
+  };
+  const Model start = Model::AfterBefore(c, peek());
+  Scenario scenario =
+      ScenarioOf(c, [&](std::size_t i) { return Client<Explored>(c.ids, c.max, view, i); });
+  scenario.name_of = [&](const shared::Word* word) { return region.NameOf(word); };
+  scenario.check = [&](const std::vector<Outcome>& outcomes) -> std::string {
+    for (const std::string& wrong : Audit(view)) return wrong;
+    const std::vector<Micros> found = peek();
+    const auto fits = [&](const Model& model) { return model.Found() == found; };
+    if (!Orders<Model, Case>(c, outcomes, fits).Exist(start)) return Text(outcomes, found);
+    const auto known =
+        std::count_if(found.begin(), found.end(), [](Micros at) { return at != -1; });
+    const auto keys = static_cast<std::int64_t>(shared::Table<Explored>(view, kSpectator).Keys());
+    if (std::abs(keys - known) > c.kills) {
+      return "there are " + std::to_string(known) + " ids, not " + std::to_string(keys);
+    }
+    return "";
+  };
+  return Explore(scenario);
 }
 
 }  // namespace rollgate::testing

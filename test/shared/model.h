@@ -29,7 +29,7 @@ struct Case {
   Calls before = {};
   std::vector<Calls> processes = {};
   Calls after_recovery = {};
-  int kills = 0;
+  int kills = 1;  ///< at most
   MemoryModel memory = MemoryModel::kSequential;
   /// Whether a new id may take the place of another although there is room by now.
   bool makes_room_in_vain = false;
@@ -129,54 +129,9 @@ struct Model {
 /// What processes have answered and what was found at the end.
 std::string Text(const std::vector<Outcome>& outcomes, const std::vector<std::int64_t>& found);
 
-/// Each has `kills` = 1.
 const std::vector<Case>& ModelCases();
 
-/// The case of that name. Throws if there is none.
-const Case& CaseNamed(const std::string& name);
-
 constexpr std::size_t kSpectator = 9;  ///< the entry of the client that looks at the end
-
-/// Explored, with the memory orders that the table has on hardware.
-struct TableAccess {
-  using Word = shared::Word;
-  using Hardware = shared::Hardware;
-
-  static std::uint64_t Load(const Word& word) { return Explored::Load(word, Hardware::kLoad); }
-  static void Store(Word& word, std::uint64_t value) {
-    Explored::Store(word, value, Hardware::kStore);
-  }
-  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) {
-    return Explored::CompareExchange(word, expected, desired, Hardware::kSwap,
-                                     Hardware::kFailedSwap);
-  }
-};
-
-/// The region that is explored, for what an Access has to know of it.
-inline TinyRegion* explored_region = nullptr;
-
-/// Which field of a part of the region a word is, or -1.
-inline int FieldOf(const shared::Word* word, const void* part, std::size_t count,
-                   std::size_t words) {
-  const auto at = reinterpret_cast<std::uintptr_t>(word) - reinterpret_cast<std::uintptr_t>(part);
-  const std::size_t index = at / sizeof(shared::Word);
-  return index < count * words ? static_cast<int>(index % words) : -1;
-}
-enum EntryWord { kSpare, kTarget, kNext, kExpected, kBucket };
-
-inline int EntryField(const shared::Word* word) {
-  return FieldOf(word, explored_region->view().entries, shared::kEntries,
-                 sizeof(shared::Entry) / sizeof(shared::Word));
-}
-inline int BucketField(const shared::Word* word) {  // 0: insertion
-  const shared::View view = explored_region->view();
-  return FieldOf(word, view.buckets, view.geometry.buckets(),
-                 sizeof(shared::Bucket) / sizeof(shared::Word));
-}
-inline int RecordField(const shared::Word* word) {
-  const shared::View view = explored_region->view();
-  return FieldOf(word, view.records, view.geometry.records(), view.geometry.record_words());
-}
 
 /// Processes whose calls are made by the clients that `make(number)` returns.
 template <class C, class Make>
@@ -197,45 +152,6 @@ Scenario ScenarioOf(const C& c, Make make) {
   return scenario;
 }
 
-template <class Access = TableAccess>
-Exploration RunCase(const Case& c) {
-  TinyRegion region(c.buckets, c.slots, shared::kState + kStateWords);
-  explored_region = &region;
-  const shared::View view = region.view();
-  view.header->entries_used = c.processes.size();
-  {
-    Client<TableAccess> first(c.ids, c.max, view, 0);
-    for (const Call& call : c.before) first.Do(call);
-  }
-  const auto peek = [&] {
-    Client<TableAccess> spectator(c.ids, c.max, view, kSpectator);
-    std::vector<Micros> found;
-    for (std::size_t id = 0; id < c.ids.size(); ++id) {
-      found.push_back(spectator.Do(Peek(static_cast<int>(id))));
-    }
-    return found;
-  };
-  const Model start = Model::AfterBefore(c, peek());
-  Scenario scenario =
-      ScenarioOf(c, [&](std::size_t i) { return Client<Access>(c.ids, c.max, view, i); });
-  scenario.name_of = [&](const shared::Word* word) { return region.NameOf(word); };
-  scenario.check = [&](const std::vector<Outcome>& outcomes) -> std::string {
-    for (const std::string& wrong : Audit(view)) return wrong;
-    const std::vector<Micros> found = peek();
-    const auto fits = [&](const Model& model) { return model.Found() == found; };
-    if (!Orders<Model, Case>(c, outcomes, fits).Exist(start)) return Text(outcomes, found);
-    const auto known =
-        std::count_if(found.begin(), found.end(), [](Micros at) { return at != -1; });
-    const auto keys =
-        static_cast<std::int64_t>(shared::Table<TableAccess>(view, kSpectator).Keys());
-    if (std::abs(keys - known) > c.kills) {
-      return "there are " + std::to_string(known) + " ids, not " + std::to_string(keys);
-    }
-    return "";
-  };
-  Exploration exploration = Explore(scenario);
-  explored_region = nullptr;
-  return exploration;
-}
+Exploration RunCase(const Case& c);
 
 }  // namespace rollgate::testing

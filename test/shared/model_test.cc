@@ -26,8 +26,6 @@ void Expect(Case c, MemoryModel memory) {
   c.memory = memory;
   const Exploration exploration = RunCase(c);
   EXPECT_TRUE(exploration.ok()) << exploration.violation;
-  // What the weak model means for ARMv8 depends on it.
-  EXPECT_EQ(exploration.relaxed_stores, 0u);
 }
 
 class Model : public ::testing::TestWithParam<Case> {};
@@ -38,50 +36,11 @@ TEST_P(Model, HoldsInWeakMemory) {
   Case c = GetParam();
   Expect(c, MemoryModel::kSequential);  // finds a missing step much sooner
   if (HasFailure()) return;
-  if (c.is_long && !ExploresAll()) c.kills = 0;
+  if (c.is_long && !ExploresAll()) {
+    if (c.processes.size() > 2) return;
+    c.kills = 0;
+  }
   Expect(c, MemoryModel::kWeak);
-}
-
-// More processes, more kills, longer executions.
-
-TEST(ModelOfMore, ThreeAttemptAKnownId) {
-  const Case c{.max = 2,
-               .ids = Ids(1),
-               .before = {Attempt(kA, 0)},
-               .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}, {Attempt(kA, 102)}},
-               .kills = 1};
-  Expect(c, MemoryModel::kWeak);
-}
-
-TEST(ModelOfMore, ThreeInsertAnId) {
-  const Case c{.max = 2,
-               .slots = 1,
-               .ids = Ids(1),
-               .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}, {Attempt(kA, 102)}}};
-  Expect(c, ExploresAll() ? MemoryModel::kWeak : MemoryModel::kSequential);
-}
-
-TEST(ModelOfMore, TwoInsertAnIdThatAThirdClears) {
-  const Case c{.max = 1,
-               .slots = 1,
-               .ids = Ids(1),
-               .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}, {Clear(kA)}},
-               .kills = 1};
-  Expect(c, ExploresAll() ? MemoryModel::kWeak : MemoryModel::kSequential);
-}
-
-TEST(ModelOfMore, TwoAreKilled) {
-  Expect({.max = 2,
-          .slots = 1,
-          .ids = Ids(1),
-          .before = {Attempt(kA, 0)},
-          .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
-          .after_recovery = {Attempt(kA, 30)},
-          .kills = 2},
-         MemoryModel::kWeak);
-  Expect(
-      {.slots = 1, .ids = Ids(2), .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}}, .kills = 2},
-      MemoryModel::kWeak);
 }
 
 /// Two processes with one or two calls each.
@@ -121,11 +80,10 @@ Case AnyTwo(std::uint64_t seed) {
   return c;
 }
 
-TEST(ModelOfMore, AnyTwo) {
+TEST(ModelOfAnyCalls, HoldsInWeakMemory) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
-    const Case c = AnyTwo(seed);
-    Expect(c, MemoryModel::kWeak);
+    Expect(AnyTwo(seed), MemoryModel::kWeak);
   }
 }
 

@@ -17,10 +17,10 @@ const { rateLimit } = RateLimiter;
 const SMALL = { maxKeys: 50, windowMs: 60_000 };
 const SMALL_LIMITS = { maxKeys: 50, interval: 60_000, maxInInterval: 2 };
 
-/** An app as each of several processes has one. */
-function appWith(options) {
+/** An app with these middleware, as each of several processes has one. */
+function appWith(...middleware) {
   const app = express();
-  app.use(rateLimit({ ...SMALL, ...options }));
+  for (const each of middleware) app.use(each);
   app.use((_req, res) => res.send('through'));
   return app;
 }
@@ -34,12 +34,9 @@ async function statusesOf(apps, path = '/') {
 test('two middleware that count one request in one region are told of it', async () => {
   const shared = newName();
   const logger = { warn: jest.fn(), error: jest.fn() };
-  const app = express();
-  for (const name of [shared, { name: shared }, newName()]) {
-    app.use(rateLimit({ ...SMALL, shared: name, limit: 5, logger }));
-  }
-  app.use((_req, res) => res.send('through'));
-  expect(await statusesOf([app])).toEqual([200]);
+  const regions = [shared, { name: shared }, newName()];
+  const limits = regions.map((each) => rateLimit({ ...SMALL, shared: each, limit: 5, logger }));
+  expect(await statusesOf([appWith(...limits)])).toEqual([200]);
   const codes = logger.warn.mock.calls.map(([{ code }]) => code);
   expect(codes).toEqual(['ROLLGATE_DOUBLE_COUNT']);
 });
@@ -52,14 +49,12 @@ describe('rules', () => {
     { path: '/d', limit: 1, zone: 'z: ä/{}' },
     { path: '/e', limit: 1, perPath: true },
     { path: '/f', limit: 1, blockFor: 30_000, blockEverywhere: true },
-    { path: '/g', limit: () => 1 },
   ];
+  const appFor = (shared, list = rules) => appWith(rateLimit({ maxKeys: 50, rules: list, shared }));
 
   test('have regions of their own, the same in every process and in any order', async () => {
     const shared = newName();
-    const [one, other] = [rules, [...rules].reverse()].map((list) =>
-      appWith({ shared, rules: list, windowMs: undefined }),
-    );
+    const [one, other] = [rules, [...rules].reverse()].map((list) => appFor(shared, list));
     expect(await statusesOf([one, other], '/a')).toEqual([200, 429]);
     expect(await statusesOf([one, other, one, other], '/b')).toEqual([200, 200, 200, 429]);
     expect([...(await statusesOf([one], '/c')), ...(await statusesOf([other], '/d'))]).toEqual([
@@ -67,17 +62,16 @@ describe('rules', () => {
     ]);
     expect(await statusesOf([one, other], '/e/1')).toEqual([200, 429]);
     expect(await statusesOf([other], '/e/2')).toEqual([200]);
-    expect(await statusesOf([one, other], '/g')).toEqual([200, 429]);
     expect(await statusesOf([one, other], '/f')).toEqual([200, 429]);
     expect(await statusesOf([one], '/e/3')).toEqual([429]); // blocked everywhere
-    expect(filesOf(shared)).toHaveLength(7);
+    expect(filesOf(shared)).toHaveLength(6);
     for (const file of filesOf(shared)) expect(file).toMatch(/\+[\w-]{16}$/);
   });
 
   test('are removed with the name that theirs are made of, and those of other names stay', async () => {
     const shared = newName();
-    const app = appWith({ shared, rules, windowMs: undefined });
-    for (const path of ['/a', '/b', '/c']) await statusesOf([app], path);
+    const app = appFor(shared);
+    for (const path of ['/a', '/b']) await statusesOf([app], path);
     const hash = filesOf(shared)[0].slice(-16);
     const others = ['-foo', `-${hash}`, `.${hash}`, 'x'].map((end) => `${shared}${end}`);
     for (const name of others) RateLimiter({ ...SMALL_LIMITS, shared: name })('a');
@@ -95,20 +89,18 @@ describe('rules', () => {
     } finally {
       for (const file of foreign) fs.rmSync(file);
     }
-    expect(await statusesOf([appWith({ shared, rules, windowMs: undefined })], '/a')).toEqual([
-      200,
-    ]);
+    expect(await statusesOf([appFor(shared)], '/a')).toEqual([200]);
   });
 
   test('of a part are removed with it, and one that cannot be keeps no other', async () => {
     const shared = newName();
     const part = partOfRegion(shared, 'route');
-    const app = appWith({ shared: part, rules, windowMs: undefined });
+    const app = appFor(part);
     for (const path of ['/a', '/b']) await statusesOf([app], path);
     RateLimiter({ ...SMALL_LIMITS, shared })('a');
     expect(RateLimiter.unlinkShared(part)).toBe(true);
     expect(filesOf(shared)).toHaveLength(1);
-    await statusesOf([appWith({ shared: part, rules, windowMs: undefined })], '/a');
+    await statusesOf([appFor(part)], '/a');
     const [own, ofRule] = filesOf(shared);
     const link = `${own}+${'a'.repeat(16)}`;
     fs.symlinkSync(own, link);
@@ -132,26 +124,9 @@ describe('rules', () => {
   );
 
   test('are in the directory of the option, be it inherited', () => {
-    class Settings {
-      get name() {
-        return 'inherited';
-      }
-      get directory() {
-        return '/tmp';
-      }
-      get maxKeys() {
-        return 10;
-      }
-      get room() {
-        return 200;
-      }
-    }
-    expect(partOfRegion(new Settings(), 'zone')).toEqual({
-      name: expect.stringMatching(/^inherited[+]/),
-      directory: '/tmp',
-      maxKeys: 10,
-      room: 200,
-    });
+    const option = { name: 'inherited', directory: '/tmp', maxKeys: 10, room: 200 };
+    const name = expect.stringMatching(/^inherited[+]/);
+    expect(partOfRegion(Object.create(option), 'zone')).toEqual({ ...option, name });
   });
 
   test('take names that leave room for those of their regions', () => {
@@ -173,10 +148,9 @@ describe('with Fastify', () => {
     const app = newApp();
     app.register(rollgate, { ...SMALL, shared, limit: 2 });
     const rateLimit = { limit: 1, shared: { name: own, maxKeys: 50 } };
-    app.get('/own/:name', { config: { rateLimit } }, () => 'through');
+    app.get('/', { config: { rateLimit } }, () => 'through');
     const at = await serve(app);
-    const statusOf = async (path) => (await fetch(at + path)).status;
-    expect([await statusOf('/own/a'), await statusOf('/own/a')]).toEqual([200, 429]);
+    expect([(await fetch(at)).status, (await fetch(at)).status]).toEqual([200, 429]);
     expect([filesOf(shared).length, filesOf(own).length]).toEqual([0, 1]);
   });
 });
@@ -184,12 +158,9 @@ describe('with Fastify', () => {
 test('stores of express-rate-limit count together with those of their name, and say so', async () => {
   const shared = newName();
   const stores = [1, 2].map(() => new RollgateStore({ shared, maxKeys: 50 }));
-  const apps = stores.map((store) => {
-    const app = express();
-    app.use(expressRateLimit({ windowMs: 60_000, limit: 2, store }));
-    app.use((_req, res) => res.send('through'));
-    return app;
-  });
+  const apps = stores.map((store) =>
+    appWith(expressRateLimit({ windowMs: 60_000, limit: 2, store })),
+  );
   expect(await statusesOf([...apps, ...apps])).toEqual([200, 200, 429, 429]);
   expect(stores.map(({ localKeys }) => localKeys)).toEqual([false, false]);
   expect(stores[0].prefix).toBe(stores[1].prefix);

@@ -109,6 +109,10 @@ TEST_P(SharedRegionInRoom, NamesMaxInIntervalWhereLogsAreKept) {
   options.has_log = true;
   ExpectError(Kind::kSystem, {"to about 2000, or lower maxInInterval"},
               [&] { Region::Attach(options); });
+  options.max_keys = 1;
+  options.record_words = 4096;
+  ExpectError(Kind::kSystem, {"not even one id fits: lower maxInInterval"},
+              [&] { Region::Attach(options); });
 }
 
 TEST_P(SharedRegionInRoom, NeedsNoneWhenItIsThereAlready) {
@@ -191,150 +195,134 @@ TEST_P(SharedRegionOnDisk, TakesNothingOfTheMemoryLimit) {
   EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u);
 }
 
-constexpr const char* kGroups1 = "/sys/fs/cgroup/memory";
-constexpr const char* kGroups2 = "/sys/fs/cgroup";
-constexpr const char* kNoLimit1 = "9223372036854771712\n";
-
 class SharedMemoryLimit : public ::testing::Test {
  protected:
-  /// A system with the memory controller of version 1, whose groups from `root` on are mounted.
-  void MountVersion1(const std::string& group, const std::string& root = "/") {
-    system_.Write("/proc/self/cgroup", "12:cpu,cpuacct:/elsewhere\n5:hugetlb,memory:" + group +
-                                           "\n1:name=systemd:/a:b\n0::/\n");
-    system_.Write("/proc/self/mountinfo",
-                  "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
-                  "33 31 0:30 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu\n"
-                  "35 31 0:32 " +
-                      root + " " + kGroups1 +
-                      " ro,nosuid shared:15 master:2 - cgroup cgroup rw,hugetlb,memory\n"
-                      "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+  /// A system with the memory controller of that version, whose groups from `root` on are mounted.
+  void Mount(int version, const std::string& group, const std::string& root = "/") {
+    version_ = version;
+    const std::string mounted = "35 31 0:32 " + root + " " + folder();
+    if (version == 1) {
+      system_.Write("/proc/self/cgroup", "12:cpu,cpuacct:/elsewhere\n5:hugetlb,memory:" + group +
+                                             "\n1:name=systemd:/a:b\n0::/\n");
+      system_.Write("/proc/self/mountinfo",
+                    "33 31 0:30 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu\n" +
+                        mounted +
+                        " ro,nosuid shared:15 master:2 - cgroup cgroup rw,hugetlb,memory\n"
+                        "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+    } else {
+      system_.Write("/proc/self/cgroup", "0::" + group + "\n");
+      system_.Write("/proc/self/mountinfo", "22 27 0:21 / /proc rw,relatime - proc proc rw\n" +
+                                                mounted +
+                                                " rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+    }
   }
 
-  void MountVersion2(const std::string& group, const std::string& root = "/") {
-    system_.Write("/proc/self/cgroup", "0::" + group + "\n");
-    system_.Write("/proc/self/mountinfo",
-                  "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
-                  "29 23 0:26 " +
-                      root + " " + kGroups2 + " rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+  /// A group. Version 1 has lines of the group alone in memory.stat as well.
+  void Group(const std::string& path, const std::string& limit, std::uint64_t usage,
+             std::uint64_t active_file = 0, std::uint64_t inactive_file = 0) {
+    const bool is_first = version_ == 1;
+    system_.Write(LimitOf(path), limit + "\n");
+    system_.Write(folder() + path + (is_first ? "/memory.usage_in_bytes" : "/memory.current"),
+                  std::to_string(usage) + "\n");
+    const std::string total = is_first ? "inactive_file 3\nactive_file 5\ntotal_" : "file 5\n";
+    system_.Write(folder() + path + "/memory.stat",
+                  total + "active_file " + std::to_string(active_file) + "\n" +
+                      (is_first ? "total_" : "") + "inactive_file " +
+                      std::to_string(inactive_file) + "\nslab 0\n");
   }
 
-  /// A group of version 1, whose memory.stat has lines of the group alone as well.
-  void Group1(const std::string& path, const std::string& limit, std::uint64_t usage,
-              std::uint64_t active_file = 0, std::uint64_t inactive_file = 0) {
-    const std::string folder = kGroups1 + path;
-    system_.Write(folder + "/memory.limit_in_bytes", limit);
-    system_.Write(folder + "/memory.usage_in_bytes", std::to_string(usage) + "\n");
-    system_.Write(folder + "/memory.stat",
-                  "cache 7\ninactive_file 3\nactive_file 5\ntotal_active_file " +
-                      std::to_string(active_file) + "\ntotal_inactive_file " +
-                      std::to_string(inactive_file) + "\ntotal_unevictable 0\n");
+  std::string folder() const { return version_ == 1 ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup"; }
+  std::string LimitOf(const std::string& group) const {
+    return folder() + group + (version_ == 1 ? "/memory.limit_in_bytes" : "/memory.max");
   }
+  std::string NoLimit() const { return version_ == 1 ? "9223372036854771712" : "max"; }
 
-  void Group2(const std::string& path, const std::string& limit, std::uint64_t usage,
-              std::uint64_t active_file = 0, std::uint64_t inactive_file = 0) {
-    const std::string folder = kGroups2 + path;
-    system_.Write(folder + "/memory.max", limit);
-    system_.Write(folder + "/memory.current", std::to_string(usage) + "\n");
-    system_.Write(folder + "/memory.stat", "anon 1\nfile 500\nshmem 400\nactive_file " +
-                                               std::to_string(active_file) + "\ninactive_file " +
-                                               std::to_string(inactive_file) + "\nslab 0\n");
-  }
-
-  void ExpectLimit(std::uint64_t bytes, std::uint64_t left, const std::string& file) const {
+  /// That the limit of a group is the one that counts.
+  void ExpectLimit(const std::string& group, std::uint64_t bytes, std::uint64_t left) const {
     const std::optional<MemoryLimit> limit = TightestMemoryLimit(system_.root());
     ASSERT_TRUE(limit);
     EXPECT_EQ(limit->bytes, bytes);
     EXPECT_EQ(limit->left, left);
-    EXPECT_EQ(limit->file, system_.root() + file);
+    EXPECT_EQ(limit->file, system_.root() + LimitOf(group));
   }
 
   void ExpectNone() const { EXPECT_FALSE(TightestMemoryLimit(system_.root())); }
 
   const testing::FakeSystem system_;
+
+ private:
+  int version_ = 2;
 };
 
-TEST_F(SharedMemoryLimit, IsThatOfTheProcessesGroup) {
-  MountVersion1("/docker/abc");
-  Group1("", kNoLimit1, 9000);
-  Group1("/docker", kNoLimit1, 8000);
-  Group1("/docker/abc", "5000\n", 1000);
-  Group1("/docker/other", "10\n", 10);
-  ExpectLimit(5000, 4000, "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes");
-
-  MountVersion2("/system.slice/app.service");
-  Group2("/system.slice", "max\n", 8000);
-  Group2("/system.slice/app.service", "5000\n", 1000);
-  Group2("/other", "10\n", 10);
-  ExpectLimit(5000, 4000, "/sys/fs/cgroup/system.slice/app.service/memory.max");
+TEST_F(SharedMemoryLimit, IsThatOfTheProcessesGroupWithoutPageCache) {
+  for (const int version : {1, 2}) {
+    SCOPED_TRACE(version);
+    Mount(version, "/docker/abc");
+    Group("", NoLimit(), 9000);
+    Group("/docker", NoLimit(), 8000);
+    Group("/docker/abc", "5000", 1000);
+    Group("/docker/other", "10", 10);
+    ExpectLimit("/docker/abc", 5000, 4000);
+    Group("/docker/abc", "5000", 3000, 2000, 500);
+    ExpectLimit("/docker/abc", 5000, 4500);
+    // Full of files that were read twice.
+    Group("/docker/abc", "5000", 3000, 9000);
+    ExpectLimit("/docker/abc", 5000, 5000);
+  }
 }
 
-TEST_F(SharedMemoryLimit, DoesNotCountPageCache) {
-  MountVersion1("/a");
-  Group1("/a", "5000\n", 3000, 2000, 500);
-  ExpectLimit(5000, 4500, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes");
-  MountVersion2("/a");
-  Group2("/a", "5000\n", 3000, 500, 1500);
-  ExpectLimit(5000, 4000, "/sys/fs/cgroup/a/memory.max");
-  // Full of files that were read twice.
-  Group2("/a", "5000\n", 3000, 9000);
-  ExpectLimit(5000, 5000, "/sys/fs/cgroup/a/memory.max");
-}
-
-TEST_F(SharedMemoryLimit, IsTheTightestOfAllGroupsAround) {
-  MountVersion2("/pod/container/child");
-  Group2("", "90000\n", 80000);
-  Group2("/pod", "6000\n", 5500);
-  Group2("/pod/container", "9000\n", 5000);
-  Group2("/pod/container/child", "max\n", 100);
-  ExpectLimit(6000, 500, "/sys/fs/cgroup/pod/memory.max");
-  Group2("/pod", "16000\n", 5500);
-  ExpectLimit(9000, 4000, "/sys/fs/cgroup/pod/container/memory.max");
-  Group2("", "80100\n", 80000);
-  ExpectLimit(80100, 100, "/sys/fs/cgroup/memory.max");
-  Group2("/pod", "5000\n", 7000, 100);
-  ExpectLimit(5000, 0, "/sys/fs/cgroup/pod/memory.max");
+TEST_F(SharedMemoryLimit, IsTheTightestOfAllGroupsAroundBesideWhatIsKept) {
+  Mount(2, "/pod/container/child");
+  Group("", "90000", 80000);
+  Group("/pod", "6000", 5500);
+  Group("/pod/container", "9000", 5000);
+  Group("/pod/container/child", "max", 100);
+  ExpectLimit("/pod", 6000, 500);
+  Group("/pod", "16000", 5500);
+  ExpectLimit("/pod/container", 9000, 4000);
+  Group("", "80100", 80000);
+  ExpectLimit("", 80100, 100);
+  Group("/pod", "5000", 7000, 100);
+  ExpectLimit("/pod", 5000, 0);
+  Group("", "max", 80000);
+  Group("/pod", "16000", 14800);
+  Group("/pod/container", "5000", 4000);
+  ExpectLimit("/pod", 16000, 1200);
 }
 
 TEST_F(SharedMemoryLimit, KeepsASixteenthOfTheLimitBut16MebibytesAtMost) {
   constexpr std::uint64_t kMebi = 1 << 20;
-  MountVersion2("/a");
+  Mount(2, "/a");
   for (const auto& [limit, kept] :
        {std::pair{16 * kMebi, kMebi}, {256 * kMebi, 16 * kMebi}, {65536 * kMebi, 16 * kMebi}}) {
     SCOPED_TRACE(limit);
-    Group2("/a", std::to_string(limit) + "\n", limit - 2 * kMebi - kept);
+    Group("/a", std::to_string(limit), limit - 2 * kMebi - kept);
     const std::optional<MemoryLimit> memory = TightestMemoryLimit(system_.root());
     ASSERT_TRUE(memory);
     EXPECT_EQ(memory->kept, kept);
     EXPECT_EQ(memory->left, kept + 2 * kMebi);
     EXPECT_EQ(memory->Usable(), 2 * kMebi);
   }
-  Group2("/a", std::to_string(16 * kMebi) + "\n", 16 * kMebi - 1);
+  Group("/a", std::to_string(16 * kMebi), 16 * kMebi - 1);
   EXPECT_EQ(TightestMemoryLimit(system_.root())->Usable(), 0u);
-}
-
-TEST_F(SharedMemoryLimit, IsTheTightestByWhatIsLeftBesideWhatIsKept) {
-  MountVersion2("/pod/container");
-  Group2("/pod", "16000\n", 14800);
-  Group2("/pod/container", "5000\n", 4000);
-  ExpectLimit(16000, 1200, "/sys/fs/cgroup/pod/memory.max");
 }
 
 TEST_F(SharedMemoryLimit, IsFoundInAContainer) {
   // The container's group is mounted in place of the whole tree, and /proc has the host's paths.
-  MountVersion1("/docker/abc/child", "/docker/abc");
-  Group1("", "5000\n", 1000);
-  Group1("/child", "4000\n", 500);
-  ExpectLimit(4000, 3500, "/sys/fs/cgroup/memory/child/memory.limit_in_bytes");
-  MountVersion1("/docker/abc", "/docker/abc");
-  ExpectLimit(5000, 4000, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
+  Mount(1, "/docker/abc/child", "/docker/abc");
+  Group("", "5000", 1000);
+  Group("/child", "4000", 500);
+  ExpectLimit("/child", 4000, 3500);
+  Mount(1, "/docker/abc", "/docker/abc");
+  ExpectLimit("", 5000, 4000);
   // The paths do not fit together: what can be seen is the container's own group.
-  MountVersion1("/docker/abcdef", "/docker/abc");
-  ExpectLimit(5000, 4000, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
+  Mount(1, "/docker/abcdef", "/docker/abc");
+  ExpectLimit("", 5000, 4000);
   // A namespace of control groups: /proc has paths from the container's group on.
   for (const char* group : {"/", "/../sibling"}) {
-    MountVersion2(group);
-    Group2("", "7000\n", 1000);
-    ExpectLimit(7000, 6000, "/sys/fs/cgroup/memory.max");
+    Mount(2, group);
+    Group("", "7000", 1000);
+    ExpectLimit("", 7000, 6000);
   }
 }
 
@@ -343,7 +331,7 @@ TEST_F(SharedMemoryLimit, IsFoundBelowPathsWithBlanksAndColons) {
   system_.Write("/proc/self/mountinfo", "29 23 0:26 / /sys/fs/c\\040group rw - cgroup2 none rw\n");
   system_.Write("/sys/fs/c group/my group/a:b/memory.max", "5000\n");
   system_.Write("/sys/fs/c group/my group/a:b/memory.current", "1000\n");
-  ExpectLimit(5000, 4000, "/sys/fs/c group/my group/a:b/memory.max");
+  EXPECT_EQ(TightestMemoryLimit(system_.root())->left, 4000u);
 }
 
 TEST_F(SharedMemoryLimit, IsNoneWithoutALimitOrWhereTheSystemDoesNotSay) {
@@ -352,7 +340,7 @@ TEST_F(SharedMemoryLimit, IsNoneWithoutALimitOrWhereTheSystemDoesNotSay) {
   ExpectNone();
   system_.Write("/proc/self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n");
   ExpectNone();
-  MountVersion2("/a");
+  Mount(2, "/a");
   ExpectNone();
   system_.Write("/sys/fs/cgroup/a/memory.max", "max\n");
   ExpectNone();
@@ -364,29 +352,29 @@ TEST_F(SharedMemoryLimit, IsNoneWithoutALimitOrWhereTheSystemDoesNotSay) {
 }
 
 TEST_F(SharedMemoryLimit, SkipsGroupsThatCannotBeRead) {
-  MountVersion2("/a/b/c");
-  Group2("/a", "5000\n", 1000);
-  Group2("/a/b", "4000\n", 3900);
+  Mount(2, "/a/b/c");
+  Group("/a", "5000", 1000);
+  Group("/a/b", "4000", 3900);
   std::filesystem::remove(system_.root() + "/sys/fs/cgroup/a/b/memory.current");
-  ExpectLimit(5000, 4000, "/sys/fs/cgroup/a/memory.max");
+  ExpectLimit("/a", 5000, 4000);
   std::filesystem::remove(system_.root() + "/sys/fs/cgroup/a/memory.stat");
-  ExpectLimit(5000, 4000, "/sys/fs/cgroup/a/memory.max");
+  ExpectLimit("/a", 5000, 4000);
 }
 
 TEST_F(SharedMemoryLimit, IsNoneInGarbage) {
-  MountVersion2("/a");
-  for (const char* limit : {"", "\n", "-1\n", "5000x\n", "99999999999999999999999999\n", "\xff"}) {
+  Mount(2, "/a");
+  for (const char* limit : {"", "-1", "5000x", "99999999999999999999999999", "\xff"}) {
     SCOPED_TRACE(limit);
-    Group2("/a", limit, 1000);
+    Group("/a", limit, 1000);
     ExpectNone();
   }
-  Group2("/a", "5000\n", 1000);
+  Group("/a", "5000", 1000);
   for (const char* groups : {"", "\n\n", ":", "::", "0", "0:", "0::\n:", "x\ny:z\n", "::::"}) {
     SCOPED_TRACE(groups);
     system_.Write("/proc/self/cgroup", groups);
     TightestMemoryLimit(system_.root());
   }
-  MountVersion2("/a");
+  Mount(2, "/a");
   for (const char* mounts : {"", "\n", " - ", "- - -\n", "1 2 3 4 - cgroup2 a b\n", "1 2 3 / /\\04",
                              "1 2 3 / / - cgroup2\n", "1 2 3 / \\8zz rw - cgroup2 a b"}) {
     SCOPED_TRACE(mounts);

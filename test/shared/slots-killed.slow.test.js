@@ -16,40 +16,40 @@ const ROOT = path.join(__dirname, '..', '..');
 const LIBRARY = JSON.stringify(ROOT);
 
 /**
- * A program that takes and releases slots of three ids again and again, and notes when: a line has the time in ns
- * after an acquisition or before a release.
+ * A program that takes and releases slots of three ids again and again, and notes when: a line has id, change, and the
+ * time in ns after an acquisition or before a release.
  */
-const racer = ({ shared, max, log, seed, times, maxAge }) => `
+const racer = ({ shared, max, log, seed, times }) => `
   const { openSync, writeSync } = require('node:fs');
   const { randomFrom } = require(${JSON.stringify(path.join(ROOT, 'test/support/traces.js'))});
-  const limiter = require(${LIBRARY}).ConcurrencyLimiter({ max: ${max}, maxKeys: 10, maxAge: ${maxAge}, shared: '${shared}' });
+  const limiter = require(${LIBRARY}).ConcurrencyLimiter({ max: ${max}, maxKeys: 10, shared: '${shared}' });
   const random = randomFrom(${seed});
   const file = openSync('${log}', 'a');
-  const note = (sign, id, cost) => writeSync(file, sign + id + ' ' + cost + ' ' + process.hrtime.bigint() + '\\n');
+  const note = (id, change) => writeSync(file, id + ' ' + change + ' ' + process.hrtime.bigint() + '\\n');
   const held = [];
   for (let k = 0; k < ${times}; k++) {
     const id = 'abc'[random.between(0, 2)];
     const slot = limiter.acquire(id, { cost: random.between(1, 2) });
     if (slot.allowed) {
-      note('+', id, slot.cost);
+      note(id, slot.cost);
       held.push([slot, id]);
     }
     while (held.length > 0 && (!slot.allowed || random.chance(60))) {
       const [given, of] = held.splice(random.between(0, held.length - 1), 1)[0];
-      note('-', of, given.cost);
+      note(of, -given.cost);
       given.release();
     }
   }
   process.exit(0); // whatever is held
 `;
 
-/** What is held at most, of any id, by the notes of programs: [time, change, id]. */
+/** What is held at most, of any id, by the notes of programs. */
 function mostHeld(notes) {
   const used = {};
   let most = 0;
   // What ends at the time at which something begins was there before.
-  notes.sort(([one, by], [other, otherBy]) => (one < other ? -1 : one > other ? 1 : by - otherBy));
-  for (const [, change, id] of notes) {
+  notes.sort((one, other) => Number(one.at - other.at) || one.change - other.change);
+  for (const { id, change } of notes) {
     used[id] = (used[id] ?? 0) + change;
     most = Math.max(most, used[id]);
   }
@@ -57,21 +57,17 @@ function mostHeld(notes) {
 }
 
 /** The notes of a program that was killed no sooner than `endedAt`, or ended; what it held it held until then. */
-function notesOf(log, endedAt) {
+function notesOf(log, endedAt = 0n) {
   const notes = [];
-  const held = [];
+  const held = { a: 0, b: 0, c: 0 };
   for (const line of fs.readFileSync(log, 'utf8').split('\n').slice(0, -1)) {
-    const [sign, cost, time] = [line[0], Number(line.split(' ')[1]), BigInt(line.split(' ')[2])];
-    notes.push([time, sign === '+' ? cost : -cost, line[1]]);
-    if (sign === '+') held.push([cost, line[1]]);
-    else {
-      const place = held.findIndex(([of, id]) => of === cost && id === line[1]);
-      held.splice(place, 1);
-    }
+    const [id, change, at] = line.split(' ');
+    notes.push({ id, change: Number(change), at: BigInt(at) });
+    held[id] += Number(change);
   }
-  const [lastAt] = notes.at(-1) ?? [0n];
-  const end = endedAt > lastAt ? endedAt : lastAt;
-  for (const [cost, id] of held) notes.push([end, -cost, id]);
+  const lastAt = notes.at(-1)?.at ?? 0n;
+  const at = endedAt > lastAt ? endedAt : lastAt;
+  for (const [id, rest] of Object.entries(held)) notes.push({ id, change: -rest, at });
   return notes;
 }
 
@@ -96,7 +92,7 @@ describe('processes that take slots of the same ids, are killed and stopped', ()
 
       async function runOne(times, isKilled) {
         const log = path.join(directory, `${started++}`);
-        const source = racer({ shared, max: MAX, log, seed: started, times, maxAge: undefined });
+        const source = racer({ shared, max: MAX, log, seed: started, times });
         const child = spawn(process.execPath, ['-e', source], { stdio: 'inherit' });
         const ended = once(child, 'close');
         let endedAt;

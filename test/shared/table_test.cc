@@ -99,82 +99,34 @@ constexpr std::size_t kCalls = 20'000;
 constexpr std::size_t kCalls = 200'000;
 #endif
 
-/// Runs `work(client, thread)` in several threads, then looks at what is left.
-template <class Work>
-void Race(const std::vector<Identity>& ids, int max, TinyRegion& region, Work work) {
-  region.view().header->entries_used = kThreads;
-  std::atomic<std::size_t> ready = 0;
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      Client<shared::Hardware> client(ids, max, region.view(), i);
-      ++ready;
-      while (ready < kThreads) std::this_thread::yield();
-      work(client, i);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(Audit(region.view()), std::vector<std::string>());
-}
-
-TEST(SharedThreads, LetThroughAsManyAsThereMayBe) {
-  const std::vector<Identity> ids = Ids(12);
-  TinyRegion region(1, 15, shared::kState + kStateWords);
-  // Every window of the clock that all move is as good as a test of its own.
-  std::atomic<Micros> now = 0;
-  std::vector<std::vector<std::pair<int, Micros>>> allowed(kThreads);
-  Race(ids, 2, region, [&](auto& client, std::size_t thread) {
-    Random random(thread);
-    for (std::size_t i = 0; i < kCalls; ++i) {
-      const int id = static_cast<int>(random.Between(0, 11));
-      const Micros at = client.Do(Attempt(id, now.load()));
-      if (at >= 0) allowed[thread].emplace_back(id, at);
-      if (random.Chance(5)) ++now;
-    }
-  });
-  std::vector<std::multiset<Micros>> times(ids.size());
-  for (const auto& each : allowed) {
-    for (const auto& [id, at] : each) times[static_cast<std::size_t>(id)].insert(at);
-  }
-  for (const auto& of_id : times) {
-    EXPECT_GT(of_id.size(), 10u);
-    auto newer = of_id.begin();
-    std::advance(newer, 2);
-    for (auto older = of_id.begin(); newer != of_id.end(); ++older, ++newer) {
-      ASSERT_GE(*newer - *older, kWindow);
-    }
-  }
-}
-
 TEST(SharedThreads, NeverMixWhatIsKnownOfIds) {
   constexpr int kIds = 10;
   const std::vector<Identity> ids = Ids(kIds);
   TinyRegion region(2, 3, shared::kState + kStateWords);
+  region.view().header->entries_used = kThreads;
   std::atomic<Micros> now = 0;
-  Race(ids, 2, region, [&](auto& client, std::size_t thread) {
+  std::atomic<std::size_t> ready = 0;
+  const auto work = [&](std::size_t thread) {
+    Client<shared::Hardware> client(ids, 2, region.view(), thread);
+    ++ready;
+    while (ready < kThreads) std::this_thread::yield();
     Random random(thread);
     for (std::size_t i = 0; i < kCalls; ++i) {
       const int id = static_cast<int>(random.Between(0, kIds - 1));
+      const std::int64_t kind = random.Between(0, 9);
       // The client throws if a log says that it is another id's.
-      switch (random.Between(0, 9)) {
-        case 0:
-          client.Do(Clear(id));
-          break;
-        case 1:
-          client.Do(Refund(id, now));
-          break;
-        case 2:
-          client.Do(Peek(id));
-          break;
-        case 3:
-          if (random.Chance(1)) client.Do(ClearAll());
-          break;
-        default:
-          client.Do(Attempt(id, now));
-      }
+      client.Do(kind == 0                       ? Clear(id)
+                : kind == 1                     ? Refund(id, now)
+                : kind == 2                     ? Peek(id)
+                : kind == 3 && random.Chance(1) ? ClearAll()
+                                                : Attempt(id, now));
       if (random.Chance(50)) ++now;
     }
-  });
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Audit(region.view()), std::vector<std::string>());
 }
 
 }  // namespace
