@@ -112,7 +112,7 @@ test('what an interrupted build of a revision left is removed, a build that runs
   const { pid: gone } = spawnSync(process.execPath, ['-e', '']);
   const names = ['built', `interrupted.${gone}`, `running.${process.pid}`];
   for (const name of names) fs.mkdirSync(path.join(revisions, name, 'src'), { recursive: true });
-  const module = pathToFileURL(path.join(__dirname, '../../scripts/lib/revision.mjs'));
+  const module = pathToFileURL(path.join(__dirname, '../../scripts/caches.mjs'));
   const program = `(await import('${module}')).removeInterrupted(${JSON.stringify(revisions)})`;
   try {
     execFileSync(process.execPath, ['--input-type=module', '-e', program]);

@@ -16,49 +16,49 @@ const FOLDER = path.join(__dirname, '../../bench/js');
 const stat = (figure, min = figure, max = figure) => ({ figure, min, max });
 
 describe('a budget', () => {
-  /** Runs jobs that take `ms` each, or end as the time runs out, by a clock moved by hand. */
-  async function runBy(jobs, budgetMs, { failing = {} } = {}) {
+  /** Runs jobs, 'key ms rounds, ...', or until the time runs out, by a clock moved by hand; what was run, or failed. */
+  async function runBy(words, budgetMs) {
     let time = 0;
-    const benchmark = { budgetMs, jobs: () => jobs };
-    const results = await runBenchmark('none', benchmark, {
-      now: () => time,
-      run: async (_file, { key, ms }, timeoutMs) => {
-        time += Math.min(ms, timeoutMs);
-        if (ms > timeoutMs) throw new TimeIsUp('no result in time');
-        if (failing[key]) throw new Error(failing[key]);
-        return { ns: ms };
-      },
+    const jobs = words.split(', ').map((job) => {
+      const [key, ms, rounds] = job.split(' ');
+      return { key, ms: Number(ms), rounds: Number(rounds) };
     });
-    return { results, time };
+    const results = await runBenchmark(
+      'none',
+      { budgetMs, jobs: () => jobs },
+      {
+        now: () => time,
+        run: async (_file, { key, ms }, timeoutMs) => {
+          time += Math.min(ms, timeoutMs);
+          if (ms > timeoutMs) throw new TimeIsUp('no result in time');
+          if (key === 'broken') throw new Error('it broke');
+          return { ns: ms };
+        },
+      },
+    );
+    const found = Object.entries(results).map(
+      ([key, { runs, error }]) => `${key} ${runs ?? error}`,
+    );
+    return `${found.join(', ')} in ${time}`;
   }
 
-  const job = (key, ms, rounds) => ({ key, ms, rounds });
-
-  test('all rounds are run when there is time for them', async () => {
-    const { results, time } = await runBy([job('a', 10, 3), job('b', 20, 2)], 1000);
-    expect(results.a).toMatchObject({ runs: 3, ns: { figure: 10, min: 10, max: 10 } });
-    expect(results.b).toMatchObject({ runs: 2 });
-    expect(time).toBe(70);
-  });
-
-  test('a round that would not fit is left out for all of its jobs', async () => {
-    const { results, time } = await runBy([job('a', 10, 5), job('b', 30, 5)], 100);
-    expect([results.a.runs, results.b.runs]).toEqual([2, 2]);
-    expect(time).toBe(80);
-  });
-
-  test('the first round ends with the budget: what had no time has failed, and says so', async () => {
-    const { results, time } = await runBy([job('a', 60, 3), job('b', 60, 3), job('c', 1, 3)], 100);
-    expect(time).toBe(100);
-    expect(results.a).toMatchObject({ runs: 1 });
-    expect(results.b).toMatchObject({ error: 'no result in time' });
-    expect(results.c).toMatchObject({ error: 'no time was left for it' });
+  test.each([
+    ['all rounds are run when there is time for them', 'a 10 3, b 20 2', 'a 3, b 2 in 70'],
+    ['a round that would not fit is left out for all', 'a 100 5, b 300 5', 'a 2, b 2 in 800'],
+    [
+      'the first round ends with the budget: what had no time has failed, and says so',
+      'a 600 3, b 600 3, c 1 3',
+      'a 1, b no result in time, c no time was left for it in 1000',
+    ],
+    ['what fails is not run again', 'broken 10 3, b 10 3', 'broken it broke, b 3 in 40'],
+  ])('%s', async (_what, jobs, expected) => {
+    expect(await runBy(jobs, 1000)).toBe(expected);
   });
 
   test('a job that is cut off by a timer that is a moment early keeps what it had, too', async () => {
     let time = 0;
     let calls = 0;
-    const benchmark = { budgetMs: 100, jobs: () => [job('a', 0, 3)] };
+    const benchmark = { budgetMs: 100, jobs: () => [{ key: 'a', rounds: 3 }] };
     const results = await runBenchmark('none', benchmark, {
       now: () => time,
       run: async (_file, _job, timeoutMs) => {
@@ -69,31 +69,18 @@ describe('a budget', () => {
     });
     expect(results.a).toMatchObject({ runs: 1 });
   });
-
-  test('a job that fails is not run again, and the others are', async () => {
-    const failing = { a: 'it broke' };
-    const { results, time } = await runBy([job('a', 10, 3), job('b', 10, 3)], 1000, { failing });
-    expect(results.a).toMatchObject({ error: 'it broke' });
-    expect(results.b).toMatchObject({ runs: 3 });
-    expect(time).toBe(40);
-  });
 });
 
 describe('the figure of several runs', () => {
-  const figureOf = (name, values) => statOf(name, values).figure;
-
-  test('is the least time, because noise only adds to it', () => {
-    expect(statOf('cpu', [30, 10, 20, 90])).toEqual({ figure: 10, min: 10, max: 90 });
-    expect(figureOf('p50At1', [30, 10])).toBe(10);
-  });
-
-  test('is the highest rate', () => {
-    expect(statOf('perSecond64', [30, 10, 20])).toEqual({ figure: 30, min: 10, max: 30 });
-  });
-
-  test('is the median of what is neither time nor rate, such as a size', () => {
-    expect(statOf('bytesPerId', [90, 10, 20])).toEqual({ figure: 20, min: 10, max: 90 });
-    expect(figureOf('growthKiB', [4, -100, 6, 1000])).toBe(5);
+  test.each([
+    ['is the least time, because noise only adds to it', 'cpu', [30, 10, 20, 90], 10],
+    ['is the least time of a percentile, too', 'p50At1', [30, 10], 10],
+    ['is the highest rate', 'perSecond64', [30, 10, 20], 30],
+    ['is the median of what is neither, such as a size', 'bytesPerId', [90, 10, 20], 20],
+    ['is the median of growth, too', 'growthKiB', [4, -100, 6, 1000], 5],
+  ])('%s', (_what, name, values, figure) => {
+    const [min, max] = [Math.min(...values), Math.max(...values)];
+    expect(statOf(name, values)).toEqual({ figure, min, max });
   });
 });
 
@@ -123,14 +110,11 @@ describe('losses', () => {
   const lines = (comparisons) => lossesMarkdown(comparisons).join('\n');
   const slower = { what: 'time', to: 'a peer', ours: stat(20), theirs: stat(10) };
 
-  test('have their ratio, also where more is better', () => {
+  test('have their ratio, also where more is better, and are marked where the rounds overlap', () => {
     expect(lines([slower])).toContain('- time: a peer 0.50 x');
     const fewer = { ...slower, what: 'checks/s', isMoreBetter: true };
     expect(lines([{ ...fewer, ours: stat(5) }])).toContain('- checks/s: a peer 0.50 x');
     expect(lines([fewer])).toContain('behind in 0 of 1 comparisons');
-  });
-
-  test('are marked where the rounds overlap, and so are wins', () => {
     const close = { ...slower, ours: stat(20, 9, 30), theirs: stat(15, 10, 25) };
     expect(lines([close])).toContain('a peer 0.75 x *');
     const ahead = { ...close, ours: close.theirs, theirs: close.ours };
@@ -153,40 +137,25 @@ describe('losses', () => {
   });
 });
 
-describe('a page', () => {
+test('the page sums up first, and a section begins with its plot and its losses', () => {
   const benchmark = {
     name: 'some',
     title: 'Some (C++) title',
-    question: 'What?',
     bias: ['A bias.'],
     tables: () => [{ title: 'A table', columns: ['', 'ns'], rows: [['rollgate', '1']] }],
     plots: () => [{ name: 'a-plot', alt: 'What [it] shows', svg: '<svg/>' }],
-    comparisons: () => [{ what: 'time', to: 'a peer', ours: stat(2), theirs: stat(1) }],
+    comparisons: () => [slower],
   };
-  const report = {
-    environment: { versions: { rollgate: '1.0.0' } },
-    benchmarks: { some: { date: 'today', load: '0.1', command: 'npm run bench', results: {} } },
-  };
-  const { markdown, plots } = page(report, [benchmark], { limitMinutes: 7 });
-
-  test('has plot and losses at the head of their section', () => {
-    const places = [
-      '## Some',
-      '![What \\[it\\] shows](images/a-plot.svg)',
-      '0.50 x',
-      '### A table',
-    ];
-    const [, section] = markdown.split(/^(?=## Some)/m);
-    const found = places.map((words) => section.indexOf(words));
-    expect(found.every((place) => place >= 0)).toBe(true);
-    expect(found).toEqual([...found].sort((a, b) => a - b));
-    expect(plots).toEqual([{ name: 'a-plot', alt: 'What [it] shows', svg: '<svg/>' }]);
-  });
-
-  test('sums up first, and says how long it takes', () => {
-    expect(markdown).toContain('| [Some (C++) title](#some-c-title) | 1 | 0 | 0 | 1 | time:');
-    expect(markdown).toContain('within 7 minutes');
-  });
+  const slower = { what: 'time', to: 'a peer', ours: stat(2), theirs: stat(1) };
+  const environment = { versions: { rollgate: '1.0.0' } };
+  const { markdown, plots } = page({ environment, benchmarks: { some: {} } }, [benchmark], {});
+  const summary = '| [Some (C++) title](#some-c-title) | 1 | 0 | 0 | 1 | time:';
+  const plot = '![What \\[it\\] shows](images/a-plot.svg)';
+  const places = [summary, '## Some (C++) title', plot, '- time: a peer 0.50 x', '### A table'];
+  const found = places.map((words) => markdown.indexOf(words));
+  expect(Math.min(...found)).toBeGreaterThan(0);
+  expect(found).toEqual([...found].sort((a, b) => a - b));
+  expect(plots).toEqual(benchmark.plots());
 });
 
 describe('the benchmarks', () => {

@@ -3,10 +3,11 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const RateLimiter = require('../..');
+const { readPage } = require('../support/page-programs');
 const { startRedis } = require('../support/redis-server');
 
 const FOLDER = path.join(__dirname, 'for-agents');
-const page = fs.readFileSync(path.join(__dirname, '../../docs/for-agents.md'), 'utf8');
 
 /** Tests of statements: an object by heading, and in it by statement. */
 const sections = Object.assign(
@@ -14,12 +15,21 @@ const sections = Object.assign(
   ...fs.readdirSync(FOLDER).map((file) => require(path.join(FOLDER, file)).sections),
 );
 
-const written = page
+const written = readPage('docs/for-agents.md')
   .split(/^## /m)
   .slice(1)
   .map((section) => [section.split('\n', 1)[0], section.match(/(?<=^- ).+$/gm) ?? []]);
 
-const around = {};
+const made = [];
+afterEach(() => Promise.all(made.splice(0).map((limiter) => limiter.close())));
+
+/** What a proof gets: `make` creates limiters, by default of one in a minute, that are closed after the test. */
+const around = {
+  make(options) {
+    made.push(RateLimiter({ interval: 60_000, maxInInterval: 1, ...options }));
+    return made.at(-1);
+  },
+};
 
 beforeAll(async () => {
   around.redisUrl = (await startRedis()).url;

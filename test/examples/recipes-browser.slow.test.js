@@ -3,17 +3,10 @@
 
 const { listen } = require('../middleware/apps');
 const { launchBrowser } = require('../support/browser');
-const { blocksByHeading, load } = require('../support/page-programs');
+const { load } = require('../support/page-programs');
+const { codeOf } = require('./recipes');
 
-const [CODE] = blocksByHeading('docs/recipes.md').get('Pages of another origin');
-const BEFORE_LIMITER = 'app.use(cors); // before the limiter\n';
 const describeInBrowser = process.env.ROLLGATE_SANITIZED ? describe.skip : describe;
-
-/** The same program with this for that, which it must have. */
-function exchange(code, that, replacement) {
-  expect(code).toContain(that);
-  return code.replace(that, replacement);
-}
 
 /** Orders by the page's fetch: what it may read of each answer, or the name of the error. Runs in the page. */
 async function order([url, times]) {
@@ -42,9 +35,9 @@ describeInBrowser('pages of another origin', () => {
   afterAll(() => browser?.close());
 
   /** What a page sees of orders under a limit of 2; the origin of the page is one of ORIGINS unless it `isForeign`. */
-  async function orders(times, { code = CODE, isForeign = false } = {}) {
-    const limited = exchange(code, 'limit: 100', 'limit: 2');
-    const { app, ORIGINS } = load(limited, 'app, ORIGINS', { clock: () => 0 });
+  async function orders(times, { exchanges = [], isForeign = false } = {}) {
+    const code = codeOf('Pages of another origin', ['limit: 100', 'limit: 2'], ...exchanges);
+    const { app, ORIGINS } = load(code, 'app, ORIGINS', { clock: () => 0 });
     if (!isForeign) ORIGINS.push(origin);
     const url = `http://127.0.0.1:${await listen(app)}`;
     const page = await browser.newPage();
@@ -69,14 +62,17 @@ describeInBrowser('pages of another origin', () => {
   });
 
   test('each mistake has the effect that the recipe names', async () => {
-    const late = exchange(CODE, BEFORE_LIMITER, '').replace(
-      /^app\.post/m,
-      'app.use(cors);\napp.post',
-    );
+    const late = [
+      ['app.use(cors); // before the limiter\n', ''],
+      ['\napp.post', '\napp.use(cors);\napp.post'],
+    ];
     // The preflight counts; then the order does; then both are refused, without a header of CORS.
-    expect(await orders(2, { code: late })).toEqual([expect.arrayContaining([200]), 'TypeError']);
-    const silent = exchange(CODE, "'RateLimit, RateLimit-Policy, Retry-After'", "''");
-    expect(await orders(3, { code: silent })).toEqual([
+    expect(await orders(2, { exchanges: late })).toEqual([
+      expect.arrayContaining([200]),
+      'TypeError',
+    ]);
+    const silent = ["'RateLimit, RateLimit-Policy, Retry-After'", "''"];
+    expect(await orders(3, { exchanges: [silent] })).toEqual([
       [200, null, null],
       [200, null, null],
       [429, null, null],

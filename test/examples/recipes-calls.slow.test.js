@@ -1,39 +1,27 @@
 // The recipes for outbound calls, jobs, a pool and serverless functions do what docs/recipes.md promises.
 'use strict';
 
-const { once } = require('node:events');
 const http = require('node:http');
 const RateLimiter = require('../..');
 const { inTurn } = require('../middleware/apps');
-const { blocksByHeading, blocksOf, load } = require('../support/page-programs');
+const { load } = require('../support/page-programs');
 const { startRedis } = require('../support/redis-server');
 const { runProgram } = require('../support/run-program');
-
-const PAGE = 'docs/recipes.md';
-const RECIPES = blocksByHeading(PAGE);
-const codeOf = (name) => RECIPES.get(name)[0];
-const [JOBS_PRINT, POOL_PRINTS] = blocksOf(PAGE, 'text');
-const times = (count, item) => Array(count).fill(item);
+const { codeOf, listen, printed, RECIPES, times } = require('./recipes');
 
 test('each section has one program', () => {
   expect([...RECIPES].filter(([, programs]) => programs.length !== 1)).toEqual([]);
 });
 
-const closers = [];
-afterEach(async () => {
-  jest.useRealTimers();
-  for (const close of closers.splice(0).reverse()) await close();
+test.each([
+  ['Jobs', 'password'],
+  ['A pool that follows errors', 'at once'],
+])('%s prints what the page says', async (name, words) => {
+  const { code, stdout, stderr } = await runProgram(codeOf(name));
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: printed(words), stderr: '' });
 });
 
-/** Starts a server, which is closed after the test; its URL. */
-async function listen(server) {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  closers.push(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return `http://127.0.0.1:${server.address().port}`;
-}
+afterEach(() => jest.useRealTimers());
 
 /** What `wait` uses stands still: Date, performance and setTimeout. Requests and their streams go on. */
 const useStillTime = () =>
@@ -77,22 +65,20 @@ describe('outbound calls', () => {
     return api;
   }
 
-  const codeFor = (api) => codeOf('Outbound calls').replace('https://api.example.com', api.url);
+  const codeFor = (url) => codeOf('Outbound calls', ['https://api.example.com', url]);
+  const callOf = (url) => load(codeFor(url), 'call', { clock: () => Date.now() }).call;
 
   test('prints what the API answers, as it stands', async () => {
-    const api = await startApi({ clock: undefined, maxInInterval: 100 });
-    const { code, stdout, stderr } = await runProgram(codeFor(api));
-    expect({ code, stdout, stderr }).toEqual({
-      code: 0,
-      stdout: `${times(12, 200).join(' ')}\n`,
-      stderr: '',
-    });
+    const { url } = await startApi({ clock: undefined, maxInInterval: 100 });
+    const { code, stdout, stderr } = await runProgram(codeFor(url));
+    const statuses = `${times(12, 200).join(' ')}\n`;
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: statuses, stderr: '' });
   });
 
   test('the API never has a reason to refuse', async () => {
     useStillTime();
     const api = await startApi();
-    const { call } = load(codeFor(api), 'call', { clock: () => Date.now() });
+    const call = callOf(api.url);
     const answered = [];
     const calls = Array.from({ length: 35 }, (_, i) =>
       call(`/${i}`).then(({ status }) => answered.push(status)),
@@ -117,7 +103,7 @@ describe('outbound calls', () => {
     const api = await startApi();
     api.retryAfter = retryAfter();
     for (let i = 0; i < 10; i++) api.limiter('key'); // somebody else has the same key
-    const { call } = load(codeFor(api), 'call', { clock: () => Date.now() });
+    const call = callOf(api.url);
     const statuses = [];
     const ask = (page) => call(page).then(({ status }) => statuses.push(status));
     const first = ask('/first');
@@ -134,15 +120,13 @@ describe('outbound calls', () => {
   });
 
   test('gives up after three refusals', async () => {
-    const server = http.createServer((_req, res) =>
-      res.writeHead(429, { 'retry-after': '0' }).end(),
-    );
     let asked = 0;
-    server.on('request', () => (asked += 1));
+    const server = http.createServer((_req, res) => {
+      asked += 1;
+      res.writeHead(429, { 'retry-after': '0' }).end();
+    });
     useStillTime();
-    const url = await listen(server);
-    const { call } = load(codeFor({ url }), 'call', { clock: () => Date.now() });
-    const answer = call('/');
+    const answer = callOf(await listen(server))('/');
     for (const expected of [1, 2]) {
       await settle(() => asked === expected);
       await jest.advanceTimersByTimeAsync(999);
@@ -156,11 +140,6 @@ describe('outbound calls', () => {
 });
 
 describe('jobs', () => {
-  test('prints what the page says', async () => {
-    const { code, stdout } = await runProgram(codeOf('Jobs'));
-    expect({ code, stdout }).toEqual({ code: 0, stdout: JOBS_PRINT });
-  });
-
   test('two at once, 50 ms between two starts, 100 in a minute, urgent ones first', async () => {
     useStillTime();
     // Without the jobs of the page.
@@ -198,89 +177,72 @@ describe('jobs', () => {
 });
 
 describe('a pool that follows errors', () => {
-  const NAME = 'A pool that follows errors';
-
-  /** Without the calls of the page. `ask()` begins a call, whose `end` settles it. */
-  function startPool() {
-    const [code] = codeOf(NAME).split('/** In place of an upstream');
-    const recipe = load(code, 'pool, run', { console: { log: () => {} } });
-    const calls = [];
-    const ask = () => {
-      const answer = recipe.run(
-        (signal) => new Promise((resolve, reject) => calls.push({ resolve, reject, signal })),
-      );
-      answer.catch(() => {});
-      return answer;
-    };
-    const max = () => recipe.pool.usage('search').max;
-    return { ...recipe, ask, calls, max };
-  }
   const turn = () => new Promise(setImmediate);
 
-  async function endAll({ calls }, how, value) {
-    for (const call of calls.splice(0)) call[how](value);
-    await turn();
+  /** Without the calls of the page. `ask(count)` begins calls, `end(how, count)` settles the oldest ones. */
+  function startPool(...exchanges) {
+    const [code] = codeOf('A pool that follows errors', ...exchanges).split(
+      '/** In place of an up',
+    );
+    const { pool, run } = load(code, 'pool, run', { console: { log: () => {} } });
+    const calls = [];
+    const begin = (signal) =>
+      new Promise((resolve, reject) => calls.push({ resolve, reject, signal }));
+    const ask = async (count) => {
+      for (let i = 0; i < count; i++) run(begin).catch(() => {});
+      await turn();
+    };
+    const end = async (how, count = calls.length) => {
+      for (const call of calls.splice(0, count)) call[how](new Error('503'));
+      await turn();
+    };
+    const state = () => [pool.usage('search').max, calls.length];
+    return { ask, begin, end, pool, run, state };
   }
 
-  test('prints what the page says', async () => {
-    const { code, stdout } = await runProgram(codeOf(NAME));
-    expect({ code, stdout }).toEqual({ code: 0, stdout: POOL_PRINTS });
-  });
-
   test('grows by about one for a round that succeeds, and halves once for calls that fail together', async () => {
-    const pool = startPool();
-    for (let i = 0; i < 200; i++) pool.ask();
-    const running = [];
+    const { ask, end, state } = startPool();
+    await ask(200);
+    const running = [state()[1]];
     for (const how of ['resolve', 'resolve', 'resolve', 'reject', 'resolve', 'reject', 'reject']) {
-      await turn();
-      running.push(pool.calls.length);
-      await endAll(pool, how, new Error('503'));
+      await end(how);
+      running.push(state()[1]);
     }
-    expect(running).toEqual([4, 4, 5, 6, 3, 3, 1]);
-    for (let i = 0; i < 3; i++) await endAll(pool, 'reject', new Error('503'));
-    expect([pool.max(), pool.calls.length]).toEqual([1, 1]);
+    expect(running).toEqual([4, 4, 5, 6, 3, 3, 1, 1]);
   });
 
   test('does not grow while there is little to do', async () => {
-    const pool = startPool();
+    const { ask, end, state } = startPool();
     for (let i = 0; i < 50; i++) {
-      pool.ask();
-      await turn();
-      await endAll(pool, 'resolve');
+      await ask(1);
+      await end('resolve');
     }
-    expect(pool.max()).toBe(4);
+    expect(state()).toEqual([4, 0]);
   });
 
   test('calls keep their slots when the maximum falls', async () => {
-    const pool = startPool();
-    for (let i = 0; i < 8; i++) pool.ask();
-    await turn();
-    pool.calls.pop().reject(new Error('503'));
-    await turn();
-    expect([pool.max(), pool.calls.length]).toEqual([2, 3]);
-    pool.calls.pop().resolve();
-    await turn();
-    expect(pool.calls).toHaveLength(2);
-    pool.calls.pop().resolve();
-    await turn();
-    expect(pool.calls).toHaveLength(2);
+    const { ask, end, state } = startPool();
+    await ask(8);
+    await end('reject', 1);
+    expect(state()).toEqual([2, 3]);
+    await end('resolve', 1);
+    expect(state()).toEqual([2, 2]);
+    await end('resolve', 1);
+    expect(state()).toEqual([2, 2]);
   });
 
   test('a time-out halves', async () => {
-    const [code] = codeOf(NAME).split('/** In place of an upstream');
-    const short = code.replace('TIMEOUT_MS = 2000', 'TIMEOUT_MS = 20');
-    const { pool, run } = load(short, 'pool, run', { console: { log: () => {} } });
-    const server = http.createServer(() => {});
-    const url = await listen(server);
+    const { pool, run } = startPool(['TIMEOUT_MS = 2000', 'TIMEOUT_MS = 20']);
+    const url = await listen(http.createServer(() => {}));
     await expect(run((signal) => fetch(url, { signal }))).rejects.toThrow('timeout');
     expect(pool.usage('search')).toEqual({ max: 2, used: 0, remaining: 2 });
   });
 
   test('call 1001 in line is refused and changes nothing', async () => {
-    const pool = startPool();
-    for (let i = 0; i < 1004; i++) pool.ask();
-    await expect(pool.ask()).rejects.toMatchObject({ code: 'ERR_ROLLGATE_WAIT_QUEUE' });
-    expect(pool.max()).toBe(4);
+    const { ask, begin, run, state } = startPool();
+    await ask(1004);
+    await expect(run(begin)).rejects.toMatchObject({ code: 'ERR_ROLLGATE_WAIT_QUEUE' });
+    expect(state()).toEqual([4, 4]);
   });
 });
 
@@ -293,40 +255,35 @@ describe('serverless', () => {
   });
   beforeEach(() => redis.command('FLUSHALL'));
 
-  /** An instance that has just been started. */
+  const started = [];
+  afterEach(() => Promise.all(started.splice(0).map((limiter) => limiter.close())));
+
+  /** An instance that has just been started: `ask(address)` calls its handler. */
   function startInstance() {
+    const process = { env: { REDIS_URL: redis.url } };
     const exports = {};
-    const { limiter } = load(codeOf('Serverless'), 'limiter', {
-      exports,
-      process: { env: { REDIS_URL: redis.url } },
-    });
-    closers.push(() => limiter.close());
-    return exports.handler;
+    started.push(load(codeOf('Serverless'), 'limiter', { exports, process }).limiter);
+    return (address = '192.0.2.1') => exports.handler(event(address));
   }
 
   test('all instances count together, new ones, too', async () => {
     const instances = [startInstance(), startInstance()];
-    const statuses = [];
-    for (let i = 0; i < 10; i++) {
-      const handler = i < 6 ? instances[i % 2] : startInstance();
-      const { statusCode, body } = await handler(event('192.0.2.1'));
-      expect(body).toBe(`${9 - i} left\n`);
-      statuses.push(statusCode);
+    for (let left = 9; left >= 0; left--) {
+      const ask = left > 3 ? instances[left % 2] : startInstance();
+      expect(await ask()).toMatchObject({ statusCode: 200, body: `${left} left\n` });
     }
-    expect(statuses).toEqual(times(10, 200));
-    for (const handler of [...instances, startInstance()]) {
-      const { statusCode, headers } = await handler(event('192.0.2.1'));
-      expect(statusCode).toBe(429);
-      expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+    for (const ask of [...instances, startInstance()]) {
+      const { statusCode, headers } = await ask();
+      expect([statusCode, Number(headers['retry-after']) > 0]).toEqual([429, true]);
     }
-    expect((await instances[0](event('192.0.2.2'))).statusCode).toBe(200);
+    expect((await instances[0]('192.0.2.2')).statusCode).toBe(200);
   });
 
   test('an instance whose connection was lost while it slept goes on', async () => {
-    const handler = startInstance();
-    await handler(event('192.0.2.1'));
+    const ask = startInstance();
+    await ask();
     await redis.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    const bodies = await inTurn([1, 2, 3], async () => (await handler(event('192.0.2.1'))).body);
+    const bodies = await inTurn([1, 2, 3], async () => (await ask()).body);
     expect(bodies).toEqual(['8 left\n', '7 left\n', '6 left\n']);
   });
 

@@ -7,15 +7,11 @@ const os = require('node:os');
 const path = require('node:path');
 const { unlinkShared } = require('../..');
 const { fetchText, inTurn } = require('../middleware/apps');
-const { blocksByHeading, blocksOf, ROOT } = require('../support/page-programs');
+const { blocksOf, ROOT } = require('../support/page-programs');
 const { waitUntil } = require('../support/outcome');
 const { serve, stop } = require('../support/run-program');
 const { patient } = require('../support/tiers');
-
-const PAGE = 'docs/recipes.md';
-const RECIPES = blocksByHeading(PAGE);
-const codeOf = (name) => RECIPES.get(name)[0];
-const times = (count, item) => Array(count).fill(item);
+const { codeOf, times } = require('./recipes');
 
 const PATIENCE_MS = patient(60_000);
 
@@ -65,11 +61,13 @@ describeShared('PM2 and cluster', () => {
   });
 
   test('all processes keep one limit, and the counts survive all that are killed', async () => {
-    const code = codeOf('PM2 and cluster');
-    expect(code).toContain("name: 'api'");
+    const ours = [
+      ["name: 'api'", `name: '${region}'`],
+      ['3000', '0'],
+    ];
     const folder = folderWith(os.tmpdir(), {
-      'server.js': code.replace("name: 'api'", `name: '${region}'`).replace('3000', '0'),
-      'ecosystem.json': blocksOf(PAGE, 'json')[0],
+      'server.js': codeOf('PM2 and cluster', ...ours),
+      'ecosystem.json': blocksOf('docs/recipes.md', 'json')[0],
       'starter.js': STARTER,
     });
     const env = { NODE_PATH: path.join(ROOT, 'node_modules') };
@@ -101,49 +99,39 @@ function runTests(program, args, cwd) {
   const report = path.join(cwd, 'report.json');
   return new Promise((resolve) => {
     const options = { cwd, timeout: PATIENCE_MS, env: { ...process.env, NODE_OPTIONS: '' } };
-    execFile(
-      process.execPath,
-      [program, ...args, `--outputFile=${report}`],
-      options,
-      (error, _, stderr) => {
-        if (!fs.existsSync(report)) throw new Error(`${program}: ${error} ${stderr}`);
-        resolve({ failed: error !== null, ...JSON.parse(fs.readFileSync(report, 'utf8')) });
-      },
-    );
+    const command = [program, ...args, `--outputFile=${report}`];
+    execFile(process.execPath, command, options, (error, _, stderr) => {
+      if (!fs.existsSync(report)) throw new Error(`${program}: ${error} ${stderr}`);
+      resolve({ failed: error !== null, ...JSON.parse(fs.readFileSync(report, 'utf8')) });
+    });
   });
 }
 
 const PASSED = { failed: false, numFailedTests: 0, numPassedTests: 2, success: true };
 
-test(
-  'the tests with Jest pass, in Jest',
-  async () => {
-    const folder = folderWith(os.tmpdir(), {
-      'greeter.test.js': codeOf('Tests with Jest'),
-      'package.json': '{}',
-    });
-    const program = path.join(ROOT, 'node_modules/jest/bin/jest.js');
-    expect(await runTests(program, ['--json'], folder)).toMatchObject(PASSED);
-  },
-  PATIENCE_MS,
-);
+jest.setTimeout(2 * PATIENCE_MS);
+
+test('the tests with Jest pass, in Jest', async () => {
+  const folder = folderWith(os.tmpdir(), {
+    'greeter.test.js': codeOf('Tests with Jest'),
+    'package.json': '{}',
+  });
+  const program = path.join(ROOT, 'node_modules/jest/bin/jest.js');
+  expect(await runTests(program, ['--json'], folder)).toMatchObject(PASSED);
+});
 
 /** The last major version that runs on Node.js 20. */
 const VITEST = '4.1.12';
 
-test(
-  'the tests with Vitest pass, in Vitest',
-  async () => {
-    const install = `
-      import { npmFolder } from './scripts/lib/npm-folder.mjs';
-      process.stdout.write(npmFolder('vitest', { vitest: '${VITEST}' }));`;
-    const args = ['--input-type=module', '--eval', install];
-    const installed = execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
-    // Inside of it, so that the file finds Vitest.
-    const folder = folderWith(installed, { 'greeter.test.js': codeOf('Tests with Vitest') });
-    const program = path.join(installed, 'node_modules/vitest/vitest.mjs');
-    const options = ['run', `--root=${folder}`, '--reporter=json'];
-    expect(await runTests(program, options, folder)).toMatchObject(PASSED);
-  },
-  2 * PATIENCE_MS,
-);
+test('the tests with Vitest pass, in Vitest', async () => {
+  const install = `
+    import { npmFolder } from './scripts/caches.mjs';
+    process.stdout.write(npmFolder('vitest', { vitest: '${VITEST}' }));`;
+  const args = ['--input-type=module', '--eval', install];
+  const installed = execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+  // Inside of it, so that the file finds Vitest.
+  const folder = folderWith(installed, { 'greeter.test.js': codeOf('Tests with Vitest') });
+  const program = path.join(installed, 'node_modules/vitest/vitest.mjs');
+  const options = ['run', `--root=${folder}`, '--reporter=json'];
+  expect(await runTests(program, options, folder)).toMatchObject(PASSED);
+});

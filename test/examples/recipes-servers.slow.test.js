@@ -3,328 +3,308 @@
 
 const { once } = require('node:events');
 const http = require('node:http');
-const request = require('supertest');
-const { inTurn, listen } = require('../middleware/apps');
+const { listen } = require('../middleware/apps');
 const { waitUntil } = require('../support/outcome');
-const { startRedis } = require('../support/redis-server');
-const { blocksByHeading, load, withServer } = require('../support/page-programs');
+const { blocksByHeading, load } = require('../support/page-programs');
+const { askAt, converse, from, having, post } = require('./conversation');
 
 const RECIPES = blocksByHeading('docs/recipes.md');
-const codeOf = (name) => RECIPES.get(name)[0];
-
 const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 let now;
-beforeEach(() => {
-  now = 0;
+const at = (time) => () => {
+  now = time;
+};
+
+/** Serves a recipe in this process, by the clock of the test; gives `ask` and what the program calls `names`. */
+async function serve(name, names = 'app') {
+  const program = load(RECIPES.get(name)[0], names, { clock: () => now });
+  program.app.set('env', 'test'); // Express prints no error of a client that leaves
+  const port = await listen(program.app);
+  return { ...program, port, ask: askAt(`http://127.0.0.1:${port}`) };
+}
+
+const byKey = (key) => having({ 'x-api-key': key });
+const PROXY_SAW = { client: '198.51.100.7', cdn: '203.0.113.9', cdn6: '2001:db8:cd::9' };
+const ADA = byKey('key-of-ada');
+const BOB = byKey('key-of-bob');
+
+const tokenOfAda = (address) =>
+  having({ authorization: 'Bearer token-of-ada', 'x-forwarded-for': address });
+
+/** A request through a proxy that appended an address to what the client sent. */
+const through = (by, sent, header) =>
+  having({ 'x-forwarded-for': [...sent, by].join(', '), 'cf-connecting-ip': header });
+const ofCdn = (client, by = PROXY_SAW.cdn) => through(by, ['192.0.2.99'], client);
+
+const attempt = (name, password, address = '192.0.2.1') =>
+  post('login', new URLSearchParams({ name, password }), { 'x-forwarded-for': address });
+const guess = (name, address) => attempt(name, 'guess', address);
+const logIn = (address) => attempt('ada', 'correct horse', address);
+const FAILED = { text: 'Name or password are wrong.\n', 'retry-after': null };
+const TOO_MANY = { text: 'Too many attempts, please try again later.\n', 'retry-after': null };
+const twenty = Array.from({ length: 20 }, (_, i) => guess(`user ${i}`));
+const spellings = ['ada', 'ADA', ' ada', 'ada ', 'ａｄａ'];
+
+const TOKYO_17TH = Date.parse('2026-12-16T15:00:00Z');
+const DECEMBER = Date.parse('2026-12-01T00:00:00Z');
+const NOVEMBER = Date.parse('2026-11-17T10:00:00Z');
+const secondsTo = (time, since) => String((time - since) / 1000);
+
+const reported = (events, authorization = 'Bearer of-the-provider') =>
+  post('events', { events }, { authorization });
+const failures = (count) => Array(count).fill({ type: 'login_failed', account: 'Ada' });
+const account = (name) => post('login', { account: name });
+
+const put = (body, more) => ['file', { method: 'PUT', body, ...more }];
+const bytes = (length) => put('x'.repeat(length));
+
+/** By recipe: what a conversation shows, and its rows. */
+const CONVERSATIONS = {
+  'Users and visitors': {
+    'users count by id from every address, others by the address that the proxy saw': [
+      [
+        ...[1, from('203.0.113.9, 192.0.2.1'), 200],
+        { text: '192.0.2.1\n', ratelimit: '"10-in-1min"; r=9; t=60' },
+      ],
+      [9, from('198.51.100.9, 192.0.2.1'), 200],
+      [1, from('192.0.2.1'), 429],
+      [1, from('192.0.2.2'), 200],
+      [100, tokenOfAda('192.0.2.1'), 200, { text: 'user:ada\n' }],
+      [1, tokenOfAda('192.0.2.3'), 429],
+    ],
+    'an unknown token is a visitor': [
+      [
+        ...[1, having({ authorization: 'Bearer guess', 'x-forwarded-for': '2001:db8::1' }), 200],
+        { text: '2001:db8::/56\n' },
+      ],
+    ],
+  },
+  'A login': {
+    'the sixth attempt on an account is refused from any address, also with its password': [
+      [1, guess('nobody'), 401, FAILED],
+      ...spellings.map((name) => [1, guess(name), 401, FAILED]),
+      [1, guess('ada'), 429, TOO_MANY],
+      [1, logIn('198.51.100.7'), 429, TOO_MANY],
+      [1, guess('bob'), 401, FAILED],
+      at(15 * MINUTE_MS - 1),
+      [1, logIn(), 429],
+      at(15 * MINUTE_MS),
+      ...Array(4).fill([
+        [1, logIn(), 200],
+        [3, guess('ada'), 401],
+      ]),
+    ].flatMap((row) => (Array.isArray(row[0]) ? row : [row])),
+    'five of fifty simultaneous passwords are checked': [
+      async (ask) => {
+        const asked = Array.from({ length: 50 }, (_, i) => ask(...guess('ada', `198.51.100.${i}`)));
+        const statuses = (await Promise.all(asked)).map(({ status }) => status);
+        expect(statuses.filter((status) => status === 401)).toHaveLength(5);
+      },
+    ],
+    'an address may fail 20 times, and then can neither log in nor hurt an account': [
+      ...twenty.flatMap((failing) => [
+        [1, logIn(), 200],
+        [1, failing, 401],
+      ]),
+      [6, guess('ada'), 429, TOO_MANY],
+      [1, logIn(), 429, TOO_MANY],
+      [1, logIn('198.51.100.7'), 200],
+    ],
+  },
+  Plans: {
+    'a plan keeps its limits of a second and of a day': [
+      ...Array.from({ length: 33 }, (_, i) => [
+        at(i * 1000),
+        [3, ADA, 200],
+        [1, ADA, 429, { 'retry-after': '1' }],
+      ]).flat(),
+      at(33_000),
+      [1, ADA, 200],
+      [1, ADA, 429, { 'retry-after': secondsTo(DAY_MS, 33_000) }],
+      at(DAY_MS - 1),
+      [1, ADA, 429],
+      at(DAY_MS),
+      [1, ADA, 200],
+    ],
+    'customers have their own counts, and see both windows; strangers get nothing': [
+      [1, ADA, 200],
+      [...[1, BOB, 200], { text: '9 left\n', 'ratelimit-policy': /q=10; w=1;.*q=1000; w=86400;/ }],
+      [1, byKey('made up'), 401],
+      [1, '', 401],
+    ],
+  },
+  'A proxy and a CDN': {
+    'a client cannot escape its count with headers that it sends': [
+      ...[1, 2, 3, 4, 5, 6].map((i) => {
+        const spoofed = `192.0.2.${i}`;
+        const request = through(PROXY_SAW.client, [spoofed, '203.0.113.1'], spoofed);
+        return i < 6 ? [1, request, 200, { text: `${PROXY_SAW.client}\n` }] : [1, request, 429];
+      }),
+    ],
+    'a client of the CDN has its own count, the node of the CDN one where its header is missing': [
+      [4, ofCdn('192.0.2.1'), 200, { text: '192.0.2.1\n' }],
+      [1, ofCdn('192.0.2.1', PROXY_SAW.cdn6), 200],
+      [1, ofCdn('192.0.2.1'), 429],
+      [1, ofCdn('192.0.2.2'), 200, { text: '192.0.2.2\n' }],
+      [1, ofCdn('2001:db8:1::1'), 200, { text: '2001:db8:1::/56\n' }],
+      [1, from(PROXY_SAW.cdn), 200, { text: `${PROXY_SAW.cdn}\n` }],
+    ],
+  },
+  Uploads: {
+    'cost their bytes, and what they may have at most where that is unknown': [
+      [1, bytes(200_001), 413],
+      [2, bytes(200_000), 200],
+      [1, bytes(199_899), 200],
+      (ask) => {
+        const body = new Blob(['x'.repeat(100)]).stream();
+        const row = [1, put(body, { duplex: 'half' }), 200, { text: '100 bytes\n' }];
+        return converse(ask, [row]);
+      },
+      [1, bytes(200_000), 200],
+      [1, bytes(1), 429],
+    ],
+    'a client may send 30 in a minute': [
+      [30, bytes(1), 200],
+      [1, bytes(1), 429],
+      at(MINUTE_MS),
+      [1, bytes(1), 200],
+    ],
+  },
+  'Plans from a database': {
+    'the quota of the month comes back with the next month': [
+      at(NOVEMBER),
+      [3, ADA, 200],
+      [1, ADA, 429],
+      at(NOVEMBER + 1000),
+      [2, ADA, 200],
+      [1, ADA, 429, { 'retry-after': secondsTo(DECEMBER, NOVEMBER + 1000) }],
+      at(DECEMBER),
+      [1, ADA, 200],
+      [1, BOB, 200, { text: '99 left\n' }],
+      [1, byKey('unknown'), 401],
+    ],
+  },
+  'A quota and a burst limit': {
+    'are decided together, in the billing month of the organisation': [
+      at(NOVEMBER),
+      ...['3', '2', '1'].map((left) => [1, ADA, 200, { 'x-quota-remaining': left }]),
+      [1, ADA, 429, { text: 'too many calls at once\n', 'retry-after': '20' }],
+      [1, BOB, 200, { 'x-quota-remaining': '0' }],
+      [
+        ...[60, BOB, 429],
+        {
+          text: 'the quota of this month is used up\n',
+          'retry-after': secondsTo(TOKYO_17TH, NOVEMBER),
+        },
+      ],
+      at(TOKYO_17TH),
+      [1, BOB, 200, { 'x-quota-remaining': '3' }],
+      [1, byKey('nobody'), 401],
+    ],
+  },
+  'Failed logins that are reported later': {
+    'five failures close the account, a success opens it': [
+      [1, reported(failures(9), 'Bearer guess'), 401],
+      [1, reported(failures(4)), 204],
+      [1, account('ada'), 200],
+      at(1000),
+      [1, reported(failures(3)), 204],
+      [1, account('ada'), 429, { 'retry-after': '899' }],
+      [1, account('bob'), 200],
+      at(899_999),
+      [1, account('ada'), 429],
+      at(900_000),
+      [1, account('ada'), 200],
+      [1, reported([...failures(9), { type: 'login_succeeded', account: 'ada' }]), 204],
+      [1, account('ada'), 200],
+    ],
+  },
+};
+
+beforeEach(at(0));
+
+const uploads = [];
+afterEach(() => {
+  for (const upload of uploads.splice(0)) upload.destroy(); // or it would keep Jest from ending
 });
 
-/** The application of a recipe, with a clock that the test moves. */
-const appOf = (name) => load(codeOf(name), 'app', { clock: () => now }).app;
-const times = (count, item) => Array(count).fill(item);
-
-describe('users and visitors', () => {
-  let app;
-  beforeEach(() => {
-    app = appOf('Users and visitors');
-  });
-
-  const ask = (headers) => request(app).get('/').set(headers);
-  const statuses = async (count, headers) =>
-    (await inTurn(times(count, headers), ask)).map(({ status }) => status);
-  const ADA = { authorization: 'Bearer token-of-ada' };
-
-  test('counts users by id from every address, and others by the address that the proxy saw', async () => {
-    const spoofed = { 'X-Forwarded-For': '203.0.113.9, 192.0.2.1' };
-    const visitor = await ask(spoofed);
-    expect(visitor.text).toBe('192.0.2.1\n');
-    expect(visitor.headers.ratelimit).toBe('"10-in-1min"; r=9; t=60');
-    expect(await statuses(10, spoofed)).toEqual([...times(9, 200), 429]);
-    expect(await statuses(1, { 'X-Forwarded-For': '192.0.2.2' })).toEqual([200]);
-    expect((await ask({ ...ADA, 'X-Forwarded-For': '192.0.2.1' })).text).toBe('user:ada\n');
-    expect(await statuses(99, ADA)).toEqual(times(99, 200));
-    expect(await statuses(1, { ...ADA, 'X-Forwarded-For': '192.0.2.3' })).toEqual([429]);
-  });
-
-  test('an unknown token is a visitor', async () => {
-    const { text } = await ask({ authorization: 'Bearer guess', 'X-Forwarded-For': '2001:db8::1' });
-    expect(text).toBe('2001:db8::/56\n');
+describe.each(Object.entries(CONVERSATIONS))('%s', (name, conversations) => {
+  test.each(Object.entries(conversations))('%s', async (_what, rows) => {
+    const { app, ask } = await serve(name);
+    if (name === 'A login') app.set('trust proxy', 1); // so that the test has several addresses
+    await converse(ask, rows);
   });
 });
 
-describe('a login', () => {
-  let app;
-  beforeEach(() => {
-    app = appOf('A login');
-    app.set('trust proxy', 1); // so that the test has several addresses
+describe('plans from a database', () => {
+  test('a customer who changes the plan keeps what was counted', async () => {
+    const { ask, CUSTOMERS, cache } = await serve('Plans from a database', 'app, CUSTOMERS, cache');
+    await converse(ask, [
+      [3, ADA, 200],
+      at(1000),
+      [1, ADA, 200, { text: '1 left\n' }],
+      () => {
+        CUSTOMERS.set('key-of-ada', { burst: 3, calls: 7 });
+        cache.delete('key-of-ada');
+      },
+      [
+        ...[1, ADA, 200],
+        { text: '1 left\n', 'ratelimit-policy': /"burst"; q=3; w=1; .*"calls"; q=7; pk=/ },
+      ],
+    ]);
   });
 
-  const attempt = (name, password, address = '192.0.2.1') =>
-    request(app)
-      .post('/login')
-      .type('form')
-      .send({ name, password })
-      .set('X-Forwarded-For', address);
-  const fail = async (name, address) => (await attempt(name, 'guess', address)).status;
-  const logIn = async (name, address) => (await attempt(name, 'correct horse', address)).status;
-
-  test('refuses the sixth attempt on an account from any address, also with its password', async () => {
-    const names = ['ada', 'ADA', ' ada', 'ada ', 'ａｄａ'];
-    expect(await inTurn(names, (name) => fail(name))).toEqual(times(5, 401));
-    expect(await fail('ada')).toBe(429);
-    expect(await logIn('ada', '198.51.100.7')).toBe(429);
-    expect(await fail('bob')).toBe(401);
-    now = 15 * MINUTE_MS - 1;
-    expect(await logIn('ada')).toBe(429);
-    now += 1;
-    expect(await logIn('ada')).toBe(200);
-  });
-
-  test('checks five of fifty simultaneous passwords', async () => {
-    const addresses = Array.from({ length: 50 }, (_, i) => `198.51.100.${i}`);
-    const statuses = await Promise.all(addresses.map((address) => fail('ada', address)));
-    expect(statuses.sort()).toEqual([...times(5, 401), ...times(45, 429)]);
-  });
-
-  test('a correct password resets the account', async () => {
-    for (let i = 0; i < 4; i++) {
-      expect(await inTurn(times(4, 'ada'), (name) => fail(name))).toEqual(times(4, 401));
-      expect(await logIn('ada')).toBe(200);
-    }
-  });
-
-  test('an address may fail 20 times on all accounts, and successes do not help it', async () => {
-    for (let i = 0; i < 20; i++) {
-      expect(await logIn('ada')).toBe(200);
-      expect(await fail(`user ${i}`)).toBe(401);
-    }
-    expect(await fail('user 20')).toBe(429);
-    expect(await logIn('ada')).toBe(429);
-    expect(await logIn('ada', '198.51.100.7')).toBe(200);
-  });
-
-  test('attempts that an address may not make count for no account', async () => {
-    for (let i = 0; i < 20; i++) await fail(`user ${i}`);
-    expect(await inTurn(times(6, 'ada'), (name) => fail(name))).toEqual(times(6, 429));
-    expect(await logIn('ada', '198.51.100.7')).toBe(200);
-  });
-
-  test('counts for all processes on Redis', async () => {
-    const { url } = await startRedis();
-    const onRedis = (namespace) => `, redis: '${url}', namespace: '${namespace}' });`;
-    const code = codeOf('A login')
-      .replace('maxInInterval: 20 });', `maxInInterval: 20${onRedis('address')}`)
-      .replace('maxInInterval: 5 });', `maxInInterval: 5${onRedis('account')}`);
-    const apps = [1, 2].map(() => load(code, 'app, byAddress, byAccount'));
-    const post = (i, password) =>
-      request(apps[i % 2].app)
-        .post('/login')
-        .type('form')
-        .send({ name: 'ada', password });
-    const statuses = (...passwords) =>
-      inTurn(passwords, async (password) => (await post(calls++, password)).status);
-    let calls = 0;
-    try {
-      expect(await statuses('a', 'b', 'c', 'd', 'correct horse')).toEqual([...times(4, 401), 200]);
-      expect(await statuses(...times(5, 'guess'), 'correct horse')).toEqual([
-        ...times(5, 401),
-        429,
-      ]);
-    } finally {
-      for (const { byAddress, byAccount } of apps) {
-        await Promise.all([byAddress.close(), byAccount.close()]);
-      }
-    }
-  });
-
-  test('answers the same for names that exist and for others, in both refusals', async () => {
-    const shown = async (answer) => {
-      const { status, text, headers } = await answer;
-      return { status, text, names: Object.keys(headers) };
-    };
-    const known = await shown(attempt('ada', 'guess'));
-    expect(await shown(attempt('nobody', 'guess', '198.51.100.1'))).toEqual(known);
-    for (let i = 0; i < 5; i++) await fail('ada', '198.51.100.2');
-    const byAccount = await shown(attempt('ada', 'guess', '198.51.100.3'));
-    for (let i = 0; i < 20; i++) await fail(`user ${i}`);
-    const byAddress = await shown(attempt('nobody', 'guess'));
-    expect(byAddress.status).toBe(429);
-    expect(byAccount).toEqual(byAddress);
+  test('requests that come at once share one query, and a failed one is not remembered', async () => {
+    const query = jest.fn(async () => ({ burst: 9, calls: 9 }));
+    query.mockRejectedValueOnce(new Error('no connection'));
+    const [code] = RECIPES.get('Plans from a database');
+    const { limitsOf } = load(
+      code.replace('async (apiKey) => CUSTOMERS.get(apiKey)', 'query'),
+      'limitsOf',
+      { query },
+    );
+    const failed = await Promise.allSettled([limitsOf('a'), limitsOf('a')]);
+    expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await Promise.all([limitsOf('a'), limitsOf('a')]);
+    expect(limitsOf('a')).toEqual({ burst: 9, calls: 9 });
+    expect(query).toHaveBeenCalledTimes(2);
   });
 });
 
-describe('plans', () => {
-  const LATER = { free: [100, 3], pro: [1000, 10] };
-
-  test.each([
-    ['free', 'key-of-ada'],
-    ['pro', 'key-of-bob'],
-  ])('%s keeps its limits of a second and of a day', async (plan, key) => {
-    const [perDay, perSecond] = LATER[plan];
-    const app = appOf('Plans');
-    const ask = () => request(app).get('/').set('x-api-key', key);
-    const passed = times(perSecond, 200);
-    for (let used = 0; used < perDay; used += perSecond) {
-      const expected = Math.min(perSecond, perDay - used);
-      const statuses = await inTurn(times(expected, ask), async (one) => (await one()).status);
-      expect(statuses).toEqual(passed.slice(0, expected));
-      if (expected < perSecond) break;
-      const refused = await ask();
-      const last = used + perSecond === perDay;
-      const day = expect.stringMatching(/^86\d{3}$/);
-      expect([refused.status, refused.headers['retry-after']]).toEqual([429, last ? day : '1']);
-      now += 1000;
-    }
-    expect((await ask()).status).toBe(429);
-    now = DAY_MS - 1;
-    expect((await ask()).status).toBe(429);
-    now = DAY_MS;
-    expect((await ask()).status).toBe(200);
-  });
-
-  test('customers have their own counts, and see both windows; strangers get nothing', async () => {
-    const app = appOf('Plans');
-    const ask = (key) => request(app).get('/').set('x-api-key', key);
-    await ask('key-of-ada');
-    const { headers, text } = await ask('key-of-bob');
-    expect(text).toBe('9 left\n');
-    expect(headers['ratelimit-policy']).toMatch(/q=10; w=1;.*q=1000; w=86400;/);
-    expect((await ask('made up')).status).toBe(401);
-    expect((await request(app).get('/')).status).toBe(401);
-  });
-});
-
-describe('a proxy and a CDN', () => {
-  const PROXY_SAW = { client: '198.51.100.7', cdn: '203.0.113.9', cdn6: '2001:db8:cd::9' };
-
-  /** What the application gets if the proxy appends this address to what the client sent. */
-  const ask = (app, { by, sent = [], header }) => {
-    const asked = request(app)
-      .get('/')
-      .set('X-Forwarded-For', [...sent, by].join(', '));
-    return header === undefined ? asked : asked.set('cf-connecting-ip', header);
+test('of three uploads at once, one is refused and uses up no bytes, until another has ended or left', async () => {
+  const { ask, port, twoAtOnce } = await serve('Uploads', 'app, twoAtOnce');
+  const held = (count) =>
+    waitUntil(`${count} are held`, () => twoAtOnce.limiter.stats().held === count);
+  const begin = async (count) => {
+    const options = { port, path: '/file', method: 'PUT', agent: false };
+    const upload = http.request(options).on('error', () => {});
+    uploads.push(upload);
+    upload.write('x'.repeat(50_000));
+    await held(count);
+    return upload;
   };
-
-  test('a client cannot escape its count with headers that it sends', async () => {
-    const app = appOf('A proxy and a CDN');
-    const statuses = await inTurn([1, 2, 3, 4, 5, 6], async (i) => {
-      const spoofed = `192.0.2.${i}`;
-      const { status, text } = await ask(app, {
-        by: PROXY_SAW.client,
-        sent: [spoofed, '203.0.113.1'],
-        header: spoofed,
-      });
-      if (status === 200) expect(text).toBe(`${PROXY_SAW.client}\n`);
-      return status;
-    });
-    expect(statuses).toEqual([...times(5, 200), 429]);
-  });
-
-  test.each(['cdn', 'cdn6'])('a client of the CDN has its own count (%s)', async (cdn) => {
-    const app = appOf('A proxy and a CDN');
-    const through = (header) => ask(app, { by: PROXY_SAW[cdn], sent: ['192.0.2.99'], header });
-    const answers = await inTurn(times(6, '192.0.2.1'), through);
-    expect(answers.map(({ status }) => status)).toEqual([...times(5, 200), 429]);
-    expect(answers[0].text).toBe('192.0.2.1\n');
-    expect((await through('192.0.2.2')).text).toBe('192.0.2.2\n');
-    const [one, other] = ['2001:db8:1::1', '2001:db8:1:ff::1'];
-    expect((await through(one)).text).toBe((await through(other)).text);
-  });
-
-  test('without the header, a request counts for the node of the CDN', async () => {
-    const { text } = await ask(appOf('A proxy and a CDN'), { by: PROXY_SAW.cdn });
-    expect(text).toBe(`${PROXY_SAW.cdn}\n`);
-  });
-});
-
-describe('uploads', () => {
-  test('cost their bytes', async () => {
-    await withServer(codeOf('Uploads'), async (ask) => {
-      const put = (body, more) => ask('file', { method: 'PUT', body, ...more });
-      const stream = (length) => put(new Blob(['x'.repeat(length)]).stream(), { duplex: 'half' });
-      for (const [bytes, status] of [
-        [200_001, 413],
-        [200_000, 200],
-        [200_000, 200],
-        [199_899, 200],
-      ]) {
-        expect((await put('x'.repeat(bytes))).status).toBe(status);
-      }
-      expect(await stream(100)).toMatchObject({ status: 200, text: '100 bytes\n' });
-      expect((await put('x'.repeat(200_000))).status).toBe(200);
-      expect((await put('x')).status).toBe(429);
-    });
-  });
-
-  test('a client may send 30 in a minute', async () => {
-    const app = appOf('Uploads');
-    const put = async () => (await request(app).put('/file').send('x')).status;
-    expect(await inTurn(times(31, put), (one) => one())).toEqual([...times(30, 200), 429]);
-    now = MINUTE_MS;
-    expect(await put()).toBe(200);
-  });
-
-  describe('two at once', () => {
-    let port;
-    let held;
-    beforeEach(async () => {
-      const { app, twoAtOnce } = load(codeOf('Uploads'), 'app, twoAtOnce', { clock: () => now });
-      app.set('env', 'test'); // Express prints no error of a client that leaves
-      port = await listen(app);
-      held = () => twoAtOnce.limiter.stats().held;
-    });
-
-    const put = (headers) => {
-      const upload = http.request({ port, path: '/file', method: 'PUT', headers, agent: false });
-      upload.on('error', () => {});
-      return upload;
-    };
-    const begin = async (bytes) => {
-      const before = held();
-      const upload = put();
-      upload.write('x'.repeat(bytes));
-      await waitUntil('it has a slot', () => held() === before + 1);
-      return upload;
-    };
-    const statusOf = async (upload) => {
-      const [response] = await once(upload, 'response');
-      await response.toArray();
-      return response.statusCode;
-    };
-    const send = (bytes) => statusOf(put({ 'content-length': bytes }).end('x'.repeat(bytes)));
-
-    test('a third one is refused and uses up no bytes, until one has ended or its client has left', async () => {
-      const uploads = await inTurn([50_000, 50_000], begin);
-      expect(await inTurn(times(5, 200_000), send)).toEqual(times(5, 429));
-      uploads[0].destroy();
-      await waitUntil('its slot is free', () => held() === 1);
-      expect(await send(100_000)).toBe(200);
-      uploads[1].end();
-      expect(await statusOf(uploads[1])).toBe(200);
-      await waitUntil('nothing is held', () => held() === 0);
-      // 200,000 bytes are used.
-      expect(await inTurn([...times(4, 200_000), 1], send)).toEqual([...times(4, 200), 429]);
-    });
-
-    test('an upload that the budget refuses holds no slot', async () => {
-      expect(await inTurn(times(5, 200_000), send)).toEqual(times(5, 200));
-      await waitUntil('nothing is held', () => held() === 0);
-      const refused = put({ 'content-length': 100_000 });
-      refused.write('x');
-      expect(await statusOf(refused)).toBe(429);
-      expect(held()).toBe(0);
-      refused.destroy();
-    });
-
-    test('one that gets no slot counts as one of the 30', async () => {
-      const uploads = await inTurn([1, 1], begin);
-      expect(await inTurn(times(28, 1), send)).toEqual(times(28, 429));
-      for (const upload of uploads) upload.destroy();
-      await waitUntil('nothing is held', () => held() === 0);
-      expect(await send(1)).toBe(429);
-      now = MINUTE_MS;
-      expect(await send(1)).toBe(200);
-    });
-  });
+  const [leaving, ending] = [await begin(1), await begin(2)];
+  const text = 'Two of your uploads run already.\n';
+  await converse(ask, [
+    [5, bytes(200_000), 429, { text }],
+    [23, bytes(1), 429, { text }],
+    [1, bytes(1), 429, { text: /^Too many requests/ }], // those were 30 in a minute
+    at(MINUTE_MS),
+  ]);
+  leaving.destroy();
+  await held(1);
+  await converse(ask, [[1, bytes(100_000), 200]]);
+  const [{ statusCode }] = await once(ending.end(), 'response');
+  expect(statusCode).toBe(200);
+  await held(0);
+  // 200,000 bytes are used.
+  await converse(ask, [
+    [4, bytes(200_000), 200],
+    [1, bytes(1), 429],
+    () => held(0),
+    at(60 * MINUTE_MS),
+    [1, bytes(1), 200],
+  ]);
 });

@@ -39,14 +39,6 @@ test('llms.txt has each page once, with a line that says what it is about', () =
   expect(entries.sort()).toEqual(pages.map((page) => BASE + page));
 });
 
-// Kills: a section before the title; no summary.
-test('llms.txt begins with the title and the summary, and has its links in sections', () => {
-  expect(texts.get('llms.txt')).toMatch(/^# rollgate\n\n> \S.+\n\n## \S.+\n\n- \[/);
-  const titles = texts.get('llms.txt').match(/^## .+$/gm);
-  expect(titles.at(-1)).toBe('## Optional');
-  expect(new Set(titles).size).toBe(titles.length);
-});
-
 // Kills: llms-full.txt has the contents of sections, but not those of pages outside of the sidebar.
 test('llms-full.txt has each page once, and all of it', () => {
   const whole = texts.get('llms-full.txt');

@@ -5,9 +5,8 @@ const { limiterCode, slotsCode } = require('../../examples/start/page/code');
 const { runLeases } = require('../../examples/start/page/leases');
 const { ALGORITHMS, mostInAnyWindow, simulate } = require('../../examples/start/page/simulation');
 const { mostAtOnce, runningAt, runSlots } = require('../../examples/start/page/slots');
-const { launchBrowser } = require('../support/browser');
 const { serveExample, stop } = require('../support/run-program');
-const { choose, openPage, readLanes, readSlots } = require('../support/start-page');
+const { choose, readLanes, readSlots, usePage } = require('../support/start-page');
 const { patient } = require('../support/tiers');
 
 const BURST = { preset: 'burst', limit: 5, windowMs: 10_000, countBlocked: false };
@@ -40,76 +39,67 @@ const lanesOf = (settings) =>
 
 describeInBrowser('the start page', () => {
   jest.setTimeout(patient(60_000));
-  let browser;
   let server;
   let page;
-  let complaints;
-
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser?.close());
+  const open = usePage(
+    (opened) => {
+      page = opened;
+    },
+    () => `${server.url}/`,
+  );
 
   beforeEach(async () => {
     server = await serveExample('start/server.js', { INTERVAL_MS: '600000', MAX: '3' });
   });
-  afterEach(async () => {
-    await page?.close();
-    await stop(server);
-    expect(complaints).toEqual([]);
-  });
-
-  async function open(options) {
-    ({ page, complaints } = await openPage(browser, `${server.url}/`, options));
-  }
+  afterEach(() => stop(server));
 
   const text = (selector) => page.locator(selector).textContent();
   const lanes = () => readLanes(page);
   const focusFirst = (algorithm) => page.focus(`[data-algorithm="${algorithm}"] [tabindex="0"]`);
   const focusedLabel = () => page.evaluate(() => document.activeElement.ariaLabel);
 
-  test.each(PRESETS)('draws for %s what the algorithms decide', async (preset) => {
-    await open();
-    await page.click(`#presets [value="${preset}"]`);
-    expect(await page.getAttribute(`#presets [value="${preset}"]`, 'aria-pressed')).toBe('true');
-    const countBlocked = await page.isChecked('#count-blocked');
-    expect(countBlocked).toBe(preset === 'attacker');
-    const settings = { ...BURST, preset, limit: limitOf(preset) };
-    expect(await lanes()).toEqual(lanesOf({ ...settings, countBlocked }));
-    await page.setChecked('#count-blocked', !countBlocked);
-    expect(await lanes()).toEqual(lanesOf({ ...settings, countBlocked: !countBlocked }));
-  });
-
-  test.each(PRESETS)('draws a bar for each action of %s, and never too many', async (preset) => {
-    await open();
-    await page.click(`#presets [value="${preset}"]`);
-    for (const max of [3, 1, 5]) {
-      await choose(page, 'max', max);
-      const expected = runSlots({ ...BURST, preset, limit: limitOf(preset), max });
-      const { requests, ...shown } = await readSlots(page);
-      const processes = ['shared', 'separate', 'leases'].includes(preset) ? 2 : 1;
-      const most = mostAtOnce(expected);
-      const allowed = expected.filter(({ decision }) => decision.allowed).length;
-      expect(shown).toMatchObject({
-        most,
-        running: runningAt(expected, 30_000),
-        tally: `${allowed} allowed, ${expected.length - allowed} refused`,
-        isOver: most > max,
-        slots: processes * max,
-      });
-      expect(requests.map(({ isBar, isAllowed, client }) => [isBar, isAllowed, client])).toEqual(
-        expected.map(({ decision, client }) => [decision.allowed, decision.allowed, client]),
-      );
-      expect(requests.filter(({ isAllowed, symbol }) => !isAllowed && symbol === null)).toEqual([]);
-      const bars = requests.filter(({ isBar }) => isBar);
-      for (const { left, client } of bars) {
-        const isThere = (bar) => bar.left <= left && bar.right > left + 0.1;
-        const own = bars.filter((bar) => bar.client === client && isThere(bar));
-        expect(own.length).toBeLessThanOrEqual(max);
-        expect(new Set(own.map(({ top }) => top)).size).toBe(own.length);
+  test.each(PRESETS)(
+    'draws for %s what the algorithms decide, and never too many bars',
+    async (preset) => {
+      await open();
+      await page.click(`#presets [value="${preset}"]`);
+      expect(await page.getAttribute(`#presets [value="${preset}"]`, 'aria-pressed')).toBe('true');
+      const countBlocked = await page.isChecked('#count-blocked');
+      expect(countBlocked).toBe(preset === 'attacker');
+      const settings = { ...BURST, preset, limit: limitOf(preset) };
+      for (const counts of [countBlocked, !countBlocked]) {
+        await page.setChecked('#count-blocked', counts);
+        expect(await lanes()).toEqual(lanesOf({ ...settings, countBlocked: counts }));
       }
-    }
-  });
+      const processes = ['shared', 'separate', 'leases'].includes(preset) ? 2 : 1;
+      for (const max of [3, 1, 5]) {
+        await choose(page, 'max', max);
+        const expected = runSlots({ ...settings, max });
+        const { requests, ...shown } = await readSlots(page);
+        const allowed = expected.filter(({ decision }) => decision.allowed).length;
+        expect(shown).toMatchObject({
+          most: mostAtOnce(expected),
+          running: runningAt(expected, 30_000),
+          tally: `${allowed} allowed, ${expected.length - allowed} refused`,
+          isOver: mostAtOnce(expected) > max,
+          slots: processes * max,
+        });
+        expect(requests.map(({ isBar, isAllowed, client }) => [isBar, isAllowed, client])).toEqual(
+          expected.map(({ decision, client }) => [decision.allowed, decision.allowed, client]),
+        );
+        expect(requests.filter(({ isAllowed, symbol }) => !isAllowed && symbol === null)).toEqual(
+          [],
+        );
+        // Bars at one time are in rows of their own.
+        const bars = requests.filter(({ isBar }) => isBar);
+        const hasOther = ({ left, top }, i) =>
+          bars.some(
+            (bar, j) => j !== i && bar.top === top && bar.left <= left && bar.right > left + 0.1,
+          );
+        expect(bars.filter(hasOther)).toEqual([]);
+      }
+    },
+  );
 
   test('draws the permits that are lent, up to now, apart from the requests', async () => {
     await open();
@@ -155,16 +145,6 @@ describeInBrowser('the start page', () => {
     }
   });
 
-  test('shows the double burst of the fixed window', async () => {
-    await open();
-    expect((await lanes()).map(({ most, isOver }) => [most, isOver])).toEqual([
-      [5, false],
-      [6, true],
-      [10, true],
-      [6, true],
-    ]);
-  });
-
   test('the sliders change the limit and the window', async () => {
     await open();
     await choose(page, 'limit', 12);
@@ -174,9 +154,6 @@ describeInBrowser('the start page', () => {
     expect(
       await page.$$eval('#ticks span', (ticks) => ticks.map((tick) => tick.textContent)),
     ).toEqual([...['0 s', '4 s', '8 s', '12 s']]);
-    await page.focus('#limit');
-    await page.keyboard.press('ArrowLeft');
-    expect(await lanes()).toEqual(lanesOf({ ...BURST, limit: 11, windowMs: 4000 }));
   });
 
   test('steps from request to request, and shows no later one', async () => {
@@ -195,11 +172,7 @@ describeInBrowser('the start page', () => {
     await open({ reducedMotion: 'no-preference' });
     expect(await text('#play')).toBe('Pause');
     await page.click('#play');
-    const paused = await page.inputValue('#time');
-    await page.evaluate(async () => {
-      for (let i = 0; i < 5; i++) await new Promise(requestAnimationFrame);
-    });
-    expect(await page.inputValue('#time')).toBe(paused);
+    expect(await text('#play')).toBe('Play');
     await choose(page, 'speed', 16);
     await page.click('#play');
     await page.locator('#play[data-action="replay"]').waitFor();
@@ -220,10 +193,10 @@ describeInBrowser('the start page', () => {
 
   test('pointing at a request shows its decision', async () => {
     await open();
-    const log = simulate(BURST)[0];
-    for (const [i, request] of [...log.entries()].slice(0, 8)) {
+    for (const i of [0, 5]) {
       await page.locator('[data-algorithm="sliding-window-log"] .mark').nth(i).hover();
-      const { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits } = request.decision;
+      const { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits } =
+        simulate(BURST)[0][i].decision;
       const shown = await page.$$eval('#tip dt', (terms) =>
         Object.fromEntries(terms.map((term) => [term.textContent, term.nextSibling.textContent])),
       );
@@ -251,7 +224,6 @@ describeInBrowser('the start page', () => {
     }
     expect(labels).toEqual((await lanes())[0].requests.map(({ label }) => label));
     await page.keyboard.press('Home');
-    expect(await focusedLabel()).toBe(labels[0]);
     await page.keyboard.press('ArrowRight');
     for (const algorithm of ['sliding-window-counter', 'fixed-window', 'gcra']) {
       await page.keyboard.press('ArrowDown');
@@ -261,7 +233,6 @@ describeInBrowser('the start page', () => {
     }
     await page.keyboard.press('ArrowDown');
     expect(await focusedLabel()).toBe('allowed at 8.95 s until 10.26 s, 2 used');
-    expect(await text('#tip')).toMatch(/Request at 8\.95 s: allowed.*used2 of 3.*remaining1/s);
     await page.keyboard.press('Escape');
     expect(await page.isVisible('#tip')).toBe(false);
   });
@@ -307,10 +278,9 @@ describeInBrowser('the start page', () => {
 
   test('announces a result to screen readers', async () => {
     await open();
-    await page
-      .locator('#announcement', { hasText: 'Burst: most requests in any 10 seconds' })
-      .waitFor();
-    expect(await text('#announcement')).toContain('fixed-window 10, gcra 6');
-    expect(await text('#announcement')).toContain('Most actions at once, with 3 slots: 3.');
+    const announced = page.locator('#announcement', { hasText: 'most requests in any 10 seconds' });
+    await announced.waitFor();
+    const words = /^Burst: .*fixed-window 10, gcra 6.*Most actions at once, with 3 slots: 3\./s;
+    expect(await announced.textContent()).toMatch(words);
   });
 });

@@ -55,8 +55,13 @@ function foreignAddon() {
   return require.resolve(path.join(modules, '@unrs', binding));
 }
 
+const TRY = `
+  try { console.log(JSON.stringify({ wait: require('rollgate')(${LIMITS})('a') })); }
+  catch ({ code, message }) { console.log(JSON.stringify({ code, message })); }
+`;
+
 /** An installed package with lib alone, and the program of an application beside it. */
-function installedWithoutAddon(name) {
+function installedWithoutAddon(name, program = TRY) {
   const app = path.join(folder, name);
   const rollgate = path.join(app, 'node_modules/rollgate');
   for (const part of ['lib', 'package.json', 'scripts/install.mjs']) {
@@ -67,11 +72,7 @@ function installedWithoutAddon(name) {
   const dependency = 'node_modules/node-gyp-build';
   fs.cpSync(path.join(ROOT, dependency), path.join(app, dependency), { recursive: true });
   const main = path.join(app, 'main.js');
-  fs.writeFileSync(
-    main,
-    `try { console.log(JSON.stringify({ wait: require('rollgate')(${LIMITS})('a') })); }
-     catch ({ code, message }) { console.log(JSON.stringify({ code, message })); }`,
-  );
+  fs.writeFileSync(main, program);
   const start = (env = {}) =>
     askProgram(
       `const { execFileSync } = require('node:child_process');
@@ -81,129 +82,117 @@ function installedWithoutAddon(name) {
   return { app, rollgate, start };
 }
 
+/** Files that cannot be loaded here, with the reason. */
+function wrongFiles() {
+  const place = path.join(folder, 'a: b');
+  fs.mkdirSync(place);
+  const rows = [
+    [path.join(folder, 'none.node'), 'does not exist'],
+    [folder, 'is not a file'],
+    [fileWith('a: b/text.node', 'text'), process.platform === 'linux' ? 'file too short' : ''],
+    [foreignAddon(), "is an addon, but not rollgate's"],
+  ];
+  if (process.platform !== 'linux') return rows;
+  const whole = fs.readFileSync(ADDON);
+  const other = Buffer.from(whole);
+  other.writeUInt16LE(OTHER_MACHINE, 18);
+  const built = `is built for ${OTHER_ARCH}, not for ${process.arch}`;
+  rows.push([fileWith('other.node', other), built]);
+  // Truncated ones would end the process by SIGBUS.
+  const cut = (name, bytes, sizes) => {
+    for (const size of sizes) {
+      const reason = size < 64 ? 'file too short' : `is truncated: ${size} of `;
+      rows.push([fileWith(`${name}-${size}.node`, bytes.subarray(0, size)), reason]);
+    }
+  };
+  cut('whole', whole, [0, 10, 64, 5000, whole.length >> 3, whole.length >> 1, whole.length - 1]);
+  const bare = withoutSections(whole);
+  cut('bare', bare, [100, bare.length >> 1]);
+  return rows;
+}
+
+function withoutSections(bytes) {
+  return Buffer.from(bytes).fill(0, 40, 48).fill(0, 58, 64);
+}
+
 describe('a file that is not rollgate.node', () => {
-  test('is named with the reason: missing, a folder, text, the addon of others', async () => {
-    const files = [
-      [path.join(folder, 'none.node'), 'does not exist'],
-      [folder, 'is not a file'],
-      [fileWith('text.node', 'text'), process.platform === 'linux' ? 'file too short' : ''],
-      [foreignAddon(), "is an addon, but not rollgate's"],
-    ];
-    const errors = await errorsOf(files.map(([file]) => file));
-    for (const [i, [file, reason]] of files.entries()) {
-      expect(errors[i].code).toBe('ERR_ROLLGATE_ADDON');
-      expect(errors[i].message).toContain(`- ${file} (setAddonPath): ${reason}`);
-      expect(errors[i].message).toContain('Correct the path that setAddonPath gets.');
+  test('is named with the reason, whatever is in its path, and does not end the process', async () => {
+    const rows = wrongFiles();
+    const errors = await errorsOf(rows.map(([file]) => file));
+    for (const [i, [file, reason]] of rows.entries()) {
+      const { code, message } = errors[i];
+      const [, line] = message.split('\n');
+      expect(code).toBe('ERR_ROLLGATE_ADDON');
+      expect(line.startsWith(`- ${file} (setAddonPath): ${reason}`)).toBe(true);
+      expect(line.split(path.basename(file))).toHaveLength(2);
+      expect(message).toContain('Correct the path that setAddonPath gets.');
     }
   });
 
-  onLinux('does not end the process by SIGBUS where it is truncated', async () => {
-    const whole = fs.readFileSync(ADDON);
-    const bare = Buffer.from(whole); // without section headers
-    bare.fill(0, 40, 48);
-    bare.fill(0, 58, 64);
-    const sizes = [0, 10, 64, 5000, whole.length >> 3, whole.length >> 1, whole.length - 1];
-    const cuts = [
-      ...sizes.map((size) => [whole, size, `is truncated: ${size} of ${whole.length} bytes`]),
-      ...[100, bare.length >> 1].map((size) => [bare, size, `is truncated: ${size} of `]),
-    ];
-    const files = cuts.map(([bytes, size], i) => fileWith(`${i}.node`, bytes.subarray(0, size)));
-    const errors = await errorsOf([...files, fileWith('bare.node', bare)]);
-    for (const [i, [, size, cut]] of cuts.entries()) {
-      const reason = size < 64 ? 'file too short' : cut;
-      expect(errors[i].code).toBe('ERR_ROLLGATE_ADDON');
-      expect(errors[i].message).toContain(`- ${files[i]} (setAddonPath): ${reason}`);
-    }
-    expect(errors.at(-1)).toBe(null); // the whole one loads
-  });
-
-  test('has its reason without its path, whatever is in the path', async () => {
-    const place = path.join(folder, 'a: b');
-    fs.mkdirSync(place);
-    const file = fileWith('a: b/text.node', 'text');
-    const [{ message }] = await errorsOf([file]);
-    const line = message.split('\n')[1];
-    expect(line.startsWith(`- ${file} (setAddonPath): `)).toBe(true);
-    expect(line.indexOf('text.node')).toBe(line.lastIndexOf('text.node'));
+  onLinux('is not one without section headers', async () => {
+    const bare = withoutSections(fs.readFileSync(ADDON));
+    expect(await errorsOf([fileWith('bare.node', bare)])).toEqual([null]);
   });
 
   test('is not what addonPath names after it was refused', async () => {
-    const file = foreignAddon();
-    const { app, start } = installedWithoutAddon('refused');
-    fs.copyFileSync(file, path.join(app, 'rollgate.node'));
-    fs.writeFileSync(
-      path.join(app, 'main.js'),
+    const { app, start } = installedWithoutAddon(
+      'refused',
       `const { RateLimiter, addonPath, setAddonPath } = require('rollgate');
        let message;
        try { RateLimiter(${LIMITS}); } catch (error) { message = error.message; }
        setAddonPath(${JSON.stringify(ADDON)});
        console.log(JSON.stringify({ message, path: addonPath() }));`,
     );
+    fs.copyFileSync(foreignAddon(), path.join(app, 'rollgate.node'));
     const { message, path: named } = await start();
     expect(message).toContain("is an addon, but not rollgate's");
     expect(named).toBe(ADDON);
-  });
-
-  onLinux('is said to be of another processor, not to be missing', async () => {
-    const bytes = fs.readFileSync(ADDON);
-    bytes.writeUInt16LE(OTHER_MACHINE, 18);
-    const [error] = await errorsOf([fileWith('other.node', bytes)]);
-    expect(error.code).toBe('ERR_ROLLGATE_ADDON');
-    expect(error.message).toContain(`is built for ${OTHER_ARCH}, not for ${process.arch}`);
-    expect(error.message).not.toContain('No such file');
   });
 });
 
 describe('the search', () => {
   test('is not made before the first limiter', async () => {
-    const env = { ROLLGATE_ADDON: path.join(folder, 'none.node') };
-    const found = await askProgram(
-      `
+    const none = path.join(folder, 'none.node');
+    const program = `
       const { RateLimiter, rateLimit } = require('rollgate');
       const errors = [() => RateLimiter(${LIMITS}), () => rateLimit({ limit: 1 })].map((call) => {
         try { call(); } catch ({ code, message }) { return [code, message]; }
       });
       console.log(JSON.stringify(errors));
-    `,
-      { env },
-    );
-    for (const [code, message] of found) {
+    `;
+    for (const [code, message] of await askProgram(program, { env: { ROLLGATE_ADDON: none } })) {
       expect(code).toBe('ERR_ROLLGATE_ADDON');
-      expect(message).toContain(`- ${env.ROLLGATE_ADDON} (ROLLGATE_ADDON): does not exist`);
+      expect(message).toContain(`- ${none} (ROLLGATE_ADDON): does not exist`);
       expect(message).toContain('Correct or remove the environment variable ROLLGATE_ADDON.');
     }
   });
 
-  test('takes ROLLGATE_ADDON, relative to the current folder, and setAddonPath before that', async () => {
+  const { href } = pathToFileURL(ADDON);
+
+  test('takes ROLLGATE_ADDON, relative to the current folder or a file: URL, and setAddonPath before that', async () => {
     const copy = fileWith('copy.node', fs.readFileSync(ADDON));
-    const program = (set) => `
-      const { RateLimiter, addonPath, setAddonPath } = require('rollgate');
-      ${set}
-      console.log(JSON.stringify([addonPath(), RateLimiter(${LIMITS})('a'), addonPath()]));
-    `;
-    const env = { ROLLGATE_ADDON: path.relative(ROOT, copy) };
-    expect(await askProgram(program(''), { env })).toEqual([copy, 0, copy]);
-    const { href } = pathToFileURL(ADDON);
+    const ask = (ROLLGATE_ADDON, chosen) =>
+      askProgram(
+        `const { RateLimiter, addonPath, setAddonPath } = require('rollgate');
+        ${chosen === undefined ? '' : `setAddonPath(${JSON.stringify(chosen)});`}
+        console.log(JSON.stringify([addonPath(), RateLimiter(${LIMITS})('a'), addonPath()]));`,
+        { env: { ROLLGATE_ADDON } },
+      );
+    const relative = path.relative(ROOT, copy);
+    expect(await ask(relative)).toEqual([copy, 0, copy]);
+    expect(await ask(href)).toEqual([ADDON, 0, ADDON]);
     for (const chosen of [ADDON, href, href.replace('file', 'FILE'), { href }]) {
-      const set = `setAddonPath(${JSON.stringify(chosen)});`;
-      expect(await askProgram(program(set), { env })).toEqual([ADDON, 0, ADDON]);
+      expect(await ask(relative, chosen)).toEqual([ADDON, 0, ADDON]);
     }
   });
 
-  test('takes a file: URL in ROLLGATE_ADDON and refuses a bad one', async () => {
-    const program = `
-      const { RateLimiter, addonPath } = require('rollgate');
-      try { RateLimiter(${LIMITS}); console.log(JSON.stringify(addonPath())); }
-      catch ({ code, message }) { console.log(JSON.stringify([code, message])); }
-    `;
-    const ask = (ROLLGATE_ADDON) => askProgram(program, { env: { ROLLGATE_ADDON } });
-    expect(await ask(pathToFileURL(ADDON).href)).toBe(ADDON);
-    expect(await ask('file:///a%2Fb')).toEqual([
-      'ERR_ROLLGATE_ADDON',
-      expect.stringMatching(
-        /^environment variable ROLLGATE_ADDON: expected .* file: URL, got "file:/,
-      ),
-    ]);
+  test('refuses a URL in ROLLGATE_ADDON that is no path', async () => {
+    const env = { ROLLGATE_ADDON: 'file:///a%2Fb' };
+    const { code, message } = await askProgram(TRY, { env });
+    expect(code).toBe('ERR_ROLLGATE_ADDON');
+    expect(message).toMatch(
+      /^environment variable ROLLGATE_ADDON: expected .* file: URL, got "file:/,
+    );
   });
 
   test('is made at construction where onError is memory, not during an outage', async () => {
@@ -223,9 +212,7 @@ describe('the search', () => {
   });
 
   test('makes a path of a script without one absolute', async () => {
-    const { app, start } = installedWithoutAddon('relative');
-    const main = path.join(app, 'main.js');
-    fs.writeFileSync(main, `process.argv[1] = 'main.js';\n${fs.readFileSync(main, 'utf8')}`);
+    const { start } = installedWithoutAddon('relative', `process.argv[1] = 'main.js';\n${TRY}`);
     const { message } = await start();
     expect(message).toContain(`\n- ${path.resolve(ROOT, 'rollgate.node')}: does not exist`);
   });
@@ -254,13 +241,9 @@ describe('an installed package', () => {
     ]);
   });
 
-  test('without any binary says so', async () => {
-    const { start } = installedWithoutAddon('empty');
-    expect((await start()).message).toContain('; there are no prebuilds');
-  });
-
-  test('names a wrong ROLLGATE_PREBUILD', async () => {
+  test('without any binary says so, and names a wrong ROLLGATE_PREBUILD', async () => {
     const { start } = installedWithoutAddon('prebuild');
+    expect((await start()).message).toContain('; there are no prebuilds');
     const ROLLGATE_PREBUILD = path.join(folder, 'no folder');
     const { code, message } = await start({ ROLLGATE_PREBUILD });
     expect(code).toBe('ERR_ROLLGATE_ADDON');
@@ -270,14 +253,14 @@ describe('an installed package', () => {
 });
 
 test('a bundle does not name ROLLGATE_PREBUILD, which has no effect there', async () => {
-  const { app, rollgate, start } = installedWithoutAddon('bundle');
+  const { app, rollgate, start } = installedWithoutAddon(
+    'bundle',
+    `try { require('./bundle').loadAddon(); }
+     catch ({ message }) { console.log(JSON.stringify(message)); }`,
+  );
   const bundle = path.join(app, 'bundle.js'); // where the loader is not native.js
   const source = fs.readFileSync(path.join(rollgate, 'lib/native/addon.js'), 'utf8');
   fs.writeFileSync(bundle, source.replaceAll("'../", "'./node_modules/rollgate/lib/"));
-  fs.writeFileSync(
-    path.join(app, 'main.js'),
-    `try { require('./bundle').loadAddon(); } catch ({ message }) { console.log(JSON.stringify(message)); }`,
-  );
   const message = await start({ ROLLGATE_PREBUILD: path.join(folder, 'no folder') });
   expect(message).toContain(`- ${path.join(app, 'rollgate.node')}: does not exist`);
   expect(message).not.toContain('ROLLGATE_PREBUILD');

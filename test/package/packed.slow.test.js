@@ -1,4 +1,4 @@
-// The packed package, installed without network: with a binary, built from source, its types; and setting up a clone.
+// The packed package, installed without network: with a binary, or built from source.
 'use strict';
 
 const fs = require('node:fs');
@@ -20,13 +20,11 @@ const describeHere = process.platform === 'win32' ? describe.skip : describe;
 
 jest.setTimeout(patient(900_000)); // a build is among them
 
-/** The tarball without a binary, and an application in which npm did not run its script. */
+/** The tarball without a binary. */
 let sources;
-let unbuilt;
 
 beforeAll(async () => {
   sources = await packRollgate({ prebuilt: false });
-  unbuilt = await install(sources, { PATH: pathWithoutTools(), flags: ['--ignore-scripts'] });
 });
 afterAll(removeFolders);
 
@@ -229,28 +227,20 @@ describeHere('without a binary for this machine', () => {
     });
   });
 
-  test.each([{ npm_config_build_from_source: 'true' }, { ROLLGATE_BINDING: 'native' }])(
-    'is not installed without the addon where that is asked for: %j',
-    async (asked) => {
-      const env = { ...(await withHeaders()), ...asked };
-      const { code, stderr } = await install(sources, { PATH: pathWithoutTools(), env });
-      expect(code).not.toBe(0);
-      expect(stderr).toContain('a C++20 compiler');
-      expect(stderr).not.toContain(RUNS_AS_WASM);
-    },
-  );
+  const RUNTIME = `(${process.platform}-${process.arch}, Node ${process.versions.node})`;
 
-  test('names what to install where it cannot be built', async () => {
-    const { code, stderr } = await install(sources, {
-      PATH: pathWithoutTools(),
-      env: { ...(await withHeaders()), ROLLGATE_BINDING: 'native' },
-    });
+  test.each([
+    [{ npm_config_build_from_source: 'true' }],
+    [{ ROLLGATE_BINDING: 'native' }, RUNTIME, 'rollgate: No native build was found'],
+  ])('is not installed without the addon with %j, and names what to install', async (...row) => {
+    const [asked, ...more] = row;
+    const env = { ...(await withHeaders()), ...asked };
+    const { code, stderr } = await install(sources, { PATH: pathWithoutTools(), env });
     expect(code).not.toBe(0);
-    const runtime = `(${process.platform}-${process.arch}, Node ${process.versions.node})`;
-    for (const words of [runtime, 'a C++20 compiler', 'CMake 3.18 or newer']) {
+    expect(stderr).not.toContain(RUNS_AS_WASM);
+    for (const words of [...more, 'a C++20 compiler', 'CMake 3.18 or newer']) {
       expect(stderr).toContain(words);
     }
-    expect(stderr).toMatch(/- .*rollgate: No native build was found/);
     expect(stderr).toMatch(/apt-get install -y --no-install-recommends g\+\+ cmake make/);
   });
 
@@ -275,168 +265,5 @@ describeHere('without a binary for this machine', () => {
     expect(stdout).toMatch(/^0 60000\nERR_ROLLGATE_UNSUPPORTED .*install hiredis/);
     const build = fs.readdirSync(path.join(app, 'node_modules/rollgate/build'));
     expect(build).toContain('Release');
-  });
-});
-
-const USE = `
-  const options: RateLimiter.RateLimiterOptions = { limits: [{ interval: 1, maxInInterval: 1 }] };
-  const same: RateLimiter = new RateLimiter.RateLimiter({ interval: 1, maxInInterval: 1 });
-  const decision: RateLimiter.Decision = new RateLimiter.InMemoryRateLimiter(options).attempt('a');
-  class Counting extends RateLimiter { count = 0; }
-  const counted: number = new Counting(options)('a') + RateLimiter(options)() + new Counting(options).count;
-  RateLimiter.rateLimit({ limiter: same });
-  export { counted, decision, same };
-`;
-/** Programs in TypeScript, by their names. */
-const PROGRAMS = {
-  default: `import RateLimiter from 'rollgate';\n${USE}`,
-  require: `import RateLimiter = require('rollgate');\n${USE}`,
-  named: `
-    import { ipKeyGenerator, rateLimit, RateLimiter, InMemoryRateLimiter } from 'rollgate';
-    import type { Decision, RateLimitInfo, RateLimiterOptions, Stats } from 'rollgate';
-    const options: RateLimiterOptions = { interval: 1000, maxInInterval: 2 };
-    const limiter: RateLimiter = new InMemoryRateLimiter(options);
-    export const decision: Decision = limiter.attempt(ipKeyGenerator('192.0.2.1'));
-    export const stats: Stats = limiter.stats();
-    export let info: RateLimitInfo;
-    rateLimit({ windowMs: undefined, rules: undefined, limit: 2 });
-    // @ts-expect-error: no such option
-    rateLimit({ windwMs: 1 });
-  `,
-  'without-express': `
-    import { createServer } from 'node:http';
-    import { rateLimit } from 'rollgate';
-    createServer((req, res) => rateLimit()(req, res, () => res.end()));
-  `,
-  express: `
-    import express from 'express';
-    import { rateLimit, type RateLimitInfo, type WithRateLimit } from 'rollgate';
-    const app = express();
-    app.use(rateLimit({ keyGenerator: (req: express.Request) => String(req.query.key) }));
-    app.get('/', rateLimit({ limit: 1 }), (req, res) => {
-      const info: RateLimitInfo | undefined = req.rateLimit;
-      res.json({ info, left: (req as WithRateLimit<express.Request>).rateLimit.remaining });
-    });
-  `,
-  subpaths: `
-    import createFastify from 'fastify';
-    import { rateLimit } from 'express-rate-limit';
-    import RateLimiter from 'rollgate';
-    import plugin, { rollgate, type RollgateFastifyOptions } from 'rollgate/fastify';
-    import { register } from 'prom-client';
-    import { rateLimitFetch, type RateLimitFetchOptions } from 'rollgate/fetch';
-    import { type Metrics, registerMetrics } from 'rollgate/metrics';
-    import { RollgateThrottlerStorage, type RollgateThrottlerStorageOptions } from 'rollgate/nest';
-    import Store, { RollgateStore, type RollgateStoreOptions } from 'rollgate/store';
-    const ofStorage: RollgateThrottlerStorageOptions = { countBlocked: true };
-    export const blocked: Promise<{ isBlocked: boolean }> =
-      new RollgateThrottlerStorage(ofStorage).increment('a', 1000, 5, 0, 'default');
-    const options: RollgateFastifyOptions = { limit: 2 };
-    const app = createFastify().register(plugin, options).register(rollgate, options);
-    app.get('/', (request) => request.rateLimit?.remaining);
-    const given: RollgateStoreOptions = { maxInInterval: undefined };
-    for (const store of [new RollgateStore(given), new Store()]) rateLimit({ store });
-    const limiter = new RateLimiter({ interval: 1000, maxInInterval: 2 });
-    export const metrics: Metrics = registerMetrics({ register, limiters: { limiter } });
-    const ofFetch: RateLimitFetchOptions = { limit: (request, { ip }) => (ip ? request.url.length : 0) };
-    rateLimitFetch(ofFetch)(new Request('http://host.test/'), { ip: '::1' });
-  `,
-  // Without rollgate itself, the property is that of express-rate-limit.
-  'store-alone': `
-    import express from 'express';
-    import { type AugmentedRequest, rateLimit } from 'express-rate-limit';
-    import RollgateStore from 'rollgate/store';
-    const app = express().use(rateLimit({ store: new RollgateStore() }));
-    app.get('/', (req, res) => {
-      const left: number = (req as AugmentedRequest).rateLimit.remaining;
-      res.json(left);
-    });
-  `,
-};
-const ALL = ['default.mts', 'default.cts', 'named.mts', 'named.cts', 'require.cts', 'express.mts'];
-const BUNDLER = { module: 'esnext', moduleResolution: 'bundler' };
-const OLD = { module: 'commonjs', moduleResolution: 'node10' };
-const PLAIN = { ...OLD, esModuleInterop: false };
-
-describeHere('the types of the packed package', () => {
-  /** Compiles with the strictest settings, the declarations of these packages included. */
-  function compile(files, options, ...packages) {
-    const { app } = unbuilt; // types need no addon
-    for (const name of ['@types/node', ...packages]) {
-      const place = path.join(app, 'node_modules', name);
-      fs.mkdirSync(path.dirname(place), { recursive: true });
-      if (!fs.existsSync(place)) fs.symlinkSync(path.join(MODULES, name), place);
-    }
-    for (const file of files) {
-      fs.writeFileSync(path.join(app, file), PROGRAMS[path.parse(file).name]);
-    }
-    const compilerOptions = {
-      target: 'es2022',
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      skipLibCheck: false,
-      noEmit: true,
-      esModuleInterop: true,
-      types: ['node'],
-      ...options,
-    };
-    fs.writeFileSync(path.join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
-    return runNode([path.join(MODULES, 'typescript/bin/tsc')], { cwd: app });
-  }
-  const GOOD = { code: 0, stdout: '', stderr: '' };
-
-  test('need no types of Express', async () => {
-    expect(await compile(['without-express.mts'], { module: 'node16' })).toEqual(GOOD);
-  });
-
-  test.each([
-    ['node16', [...ALL, 'subpaths.mts'], { module: 'node16' }],
-    // which knows no `import = require`
-    ['a bundler', ['default.ts', 'named.ts', 'express.ts', 'subpaths.ts'], BUNDLER],
-    ['CommonJS', ['default.ts', 'named.ts', 'require.ts'], OLD],
-    ['CommonJS without esModuleInterop', ['named.ts', 'require.ts'], PLAIN],
-    ['rollgate/store alone', ['store-alone.mts'], { module: 'node16' }],
-  ])('compile under %s', async (_name, files, options) => {
-    const packages = ['@types/express', 'express-rate-limit', 'fastify', 'prom-client'];
-    expect(await compile(files, options, ...packages)).toEqual(GOOD);
-  });
-
-  test('pass publint and attw', async () => {
-    const publint = [path.join(MODULES, 'publint/src/cli.js'), 'run', '--strict', sources.file];
-    const { code, stdout } = await runNode(publint, { cwd: ROOT });
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('All good!') });
-    const program = path.join(MODULES, '@arethetypeswrong/cli/dist/index.js');
-    const attw = await runNode([program, sources.file, '--format=json'], { cwd: ROOT });
-    expect([attw.code, JSON.parse(attw.stdout).problems]).toEqual([0, {}]);
-  });
-});
-
-describe('scripts/setup.mjs, where it cannot install packages', () => {
-  /** Runs the script with nothing on PATH but these scripts; one of no text fails. */
-  function setUp(purpose, scripts) {
-    const PATH = emptyFolder();
-    for (const [name, text] of Object.entries(scripts)) {
-      fs.writeFileSync(path.join(PATH, name), text || '#!/bin/false\n', { mode: 0o755 });
-    }
-    const script = path.join(ROOT, 'scripts/setup.mjs');
-    return runNode([script, `--for=${purpose}`], { cwd: PATH, env: { PATH } });
-  }
-
-  const env = '#!/bin/sh\nexec /usr/bin/env "$@"\n';
-  const sudo = '#!/bin/sh\n[ "$2" = true ] || { shift; exec "$@"; }\n';
-  const onAlpine =
-    /run this as root, then try again:\n {2}apk add g\+\+ cmake make .*pkgconf .*redis openssl\n$/;
-  const unknown = /please install this, then try again:\n {2}- a C\+\+20 compiler .*\n {2}- CMake/;
-  const failed = /setup: installing debootstrap with apt-get \(of unknown size\): failed/;
-
-  test.each([
-    ['prints the apk command with all that is missing on Alpine', 'test', { apk: '' }, onAlpine],
-    ['names what is missing without a package manager that it knows', 'start', {}, unknown],
-    ['names what failed with apt', 'systems', { 'apt-get': '', env, sudo }, failed],
-    ['names its purposes', 'lunch', {}, /^setup: --for takes start, .*, not lunch\n$/],
-  ])('%s', async (_what, purpose, scripts, message) => {
-    const { code, stderr } = await setUp(purpose, scripts);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(message);
   });
 });

@@ -129,13 +129,3 @@ test('the support policy says what package.json and the tests say', () => {
   const [wanted] = /Redis \d\.\d or newer/.exec(text('docs/redis.md'));
   expect(rows.Redis.versions).toContain(wanted.replace('Redis ', '').replace('or', 'and'));
 });
-
-// Kills: a required field less in the form
-test('the form for errors asks for version, store, ROLLGATE_BINDING and a reproduction', () => {
-  const fields = text('.github/ISSUE_TEMPLATE/bug.yml')
-    .split(/^ {2}- type: /m)
-    .slice(2);
-  const required = fields.filter((field) => field.includes('required: true'));
-  const ids = required.map((field) => /id: (\w+)/.exec(field)[1]);
-  expect(ids).toEqual(expect.arrayContaining(['version', 'store', 'binding', 'program']));
-});

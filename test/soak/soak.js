@@ -7,12 +7,8 @@ const { parseArgs } = require('node:util');
 const RateLimiter = require('../..');
 const { liveLimiters } = require('../../lib/native/addon').loadAddon();
 const { ALGORITHM_NAMES } = require('../conformance/oracle');
-const {
-  SHORT_UNITS,
-  expectTrace,
-  randomPolicy,
-  randomTrace,
-} = require('../conformance/random-traces');
+const { SHORT_UNITS, randomPolicy, randomTrace } = require('../conformance/random-traces');
+const { expectTrace } = require('../conformance/replay');
 const { patient } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
 

@@ -22,20 +22,6 @@ async function deadUrl() {
   return `redis://127.0.0.1:${port}`;
 }
 
-/** Calls `use` with limiters that are closed afterwards, as `create(options)` makes them. */
-async function withLimiters(use) {
-  const limiters = [];
-  const create = (options) => {
-    limiters.push(RateLimiter({ ...WINDOW, ...options }));
-    return limiters.at(-1);
-  };
-  try {
-    return await use(create);
-  } finally {
-    await Promise.all(limiters.map((limiter) => limiter.close()));
-  }
-}
-
 const onRedis = (url) => ({ redis: { url, ...PATIENT }, namespace: randomUUID() });
 
 /** What a program prints, which must end by itself. */
@@ -55,7 +41,7 @@ exports.sections = {
       expect([limiter('ada'), limiter('bob'), limiter('ada') > 0]).toEqual([0, 0, true]);
     },
     'In memory and with `shared`, `limiter(id)` and `attempt(id)` return the result at once; with `redis` and `kv`, they return a promise of it. Without `await`, `limiter(id) === 0` and `limiter(id) > 0` are both false there, so nobody is refused.':
-      async ({ redisUrl }) => {
+      async ({ make, redisUrl }) => {
         expect(RateLimiter(WINDOW)('ada')).toBe(0);
         if (process.platform === 'linux') {
           const shared = `for-agents-${randomUUID()}`;
@@ -64,53 +50,43 @@ exports.sections = {
         }
         const kv = { kv: createPlainKv(), namespace: 'api' };
         expect(await RateLimiter({ ...WINDOW, ...kv })('ada').then((timeLeft) => timeLeft)).toBe(0);
-        await withLimiters(async (create) => {
-          const limiter = create(onRedis(redisUrl));
-          const result = limiter('ada');
-          expect([result === 0, result > 0]).toEqual([false, false]);
-          expect([await result, (await limiter.attempt('ada')).allowed]).toEqual([0, false]);
-        });
+        const limiter = make(onRedis(redisUrl));
+        const result = limiter('ada');
+        expect([result === 0, result > 0]).toEqual([false, false]);
+        expect([await result, (await limiter.attempt('ada')).allowed]).toEqual([0, false]);
       },
     'On Redis, limiters share their counts only if they have the same `namespace`; without one, each has a random one. `kv` requires it.':
-      async ({ redisUrl }) => {
+      async ({ make, redisUrl }) => {
         const kv = { get: async () => null, set: async () => true };
         expect(() => RateLimiter({ ...WINDOW, kv })).toThrow(withCode('OPTION'));
-        await withLimiters(async (create) => {
-          const { redis, namespace } = onRedis(redisUrl);
-          const firstOf = (options) => create({ redis, ...options })('ada');
-          expect([await firstOf(), await firstOf()]).toEqual([0, 0]);
-          expect(await firstOf({ namespace })).toBe(0);
-          expect(await firstOf({ namespace })).toBeGreaterThan(0);
-        });
+        const { redis, namespace } = onRedis(redisUrl);
+        const firstOf = (options) => make({ redis, ...options })('ada');
+        expect([await firstOf(), await firstOf()]).toEqual([0, 0]);
+        expect(await firstOf({ namespace })).toBe(0);
+        expect(await firstOf({ namespace })).toBeGreaterThan(0);
       },
     'Creating a limiter does no I/O: with a Redis that is down, it succeeds, and the first call fails.':
-      async () => {
-        await withLimiters(async (create) => {
-          const limiter = create(onRedis(await deadUrl()));
-          await expect(limiter('ada')).rejects.toEqual(withCode('REDIS_UNREACHABLE'));
-        });
+      async ({ make }) => {
+        const limiter = make(onRedis(await deadUrl()));
+        await expect(limiter('ada')).rejects.toEqual(withCode('REDIS_UNREACHABLE'));
       },
     "If Redis fails, the call fails by default (`onError: 'throw'`); nothing is allowed or refused by itself. `'allow'` allows, `'block'` refuses, `'memory'` counts in this process.":
-      async () => {
+      async ({ make }) => {
         const down = onRedis(await deadUrl());
-        await withLimiters(async (create) => {
-          const twice = async (onError) => {
-            const limiter = create({ ...down, onError });
-            return [(await limiter.attempt('ada')).allowed, (await limiter.attempt('ada')).allowed];
-          };
-          await expect(create(down)('ada')).rejects.toEqual(withCode('REDIS_UNREACHABLE'));
-          expect(await twice('allow')).toEqual([true, true]);
-          expect(await twice('block')).toEqual([false, false]);
-          expect(await twice('memory')).toEqual([true, false]);
-        });
+        const twice = async (onError) => {
+          const limiter = make({ ...down, onError });
+          return [(await limiter.attempt('ada')).allowed, (await limiter.attempt('ada')).allowed];
+        };
+        await expect(make(down)('ada')).rejects.toEqual(withCode('REDIS_UNREACHABLE'));
+        expect(await twice('allow')).toEqual([true, true]);
+        expect(await twice('block')).toEqual([false, false]);
+        expect(await twice('memory')).toEqual([true, false]);
       },
     "`onError` is for stores, not for mistakes: with `'allow'`, a wrong id or cost is an error, too.":
-      async () => {
-        await withLimiters(async (create) => {
-          const limiter = create({ ...onRedis(await deadUrl()), onError: 'allow' });
-          await expect(limiter({})).rejects.toEqual(withCode('ID'));
-          await expect(limiter.attempt('ada', { cost: 2 })).rejects.toEqual(withCode('COST'));
-        });
+      async ({ make }) => {
+        const limiter = make({ ...onRedis(await deadUrl()), onError: 'allow' });
+        await expect(limiter({})).rejects.toEqual(withCode('ID'));
+        await expect(limiter.attempt('ada', { cost: 2 })).rejects.toEqual(withCode('COST'));
       },
     'A full limiter forgets: in memory, after `maxKeys` ids (1,000,000 by default), a new id replaces the one nearest to expiry, which then begins at 0.'() {
       let now = 0;
@@ -148,22 +124,20 @@ exports.sections = {
         expect(() => RateLimiter({ ...options, countBlocked: false })).not.toThrow();
       },
     'Permits that one process holds and does not use count as used for all others. `close()` gives them back, so close such a limiter before the program ends.':
-      async ({ redisUrl }) => {
-        await withLimiters(async (create) => {
-          let now = Date.now();
-          const options = { ...onRedis(redisUrl), countBlocked: false, clock: () => now };
-          const leasing = create({ ...options, maxInInterval: 1000, lease: 1000 });
-          const other = create({ ...options, maxInInterval: 1000 });
-          for (let i = 0; leasing.stats().leases === 0; i++) {
-            expect(i).toBeLessThan(1000);
-            await leasing('ada');
-            now += 50;
-          }
-          const { allowed } = leasing.stats();
-          expect((await other.usage('ada')).used).toBeGreaterThan(allowed);
-          await leasing.close();
-          expect((await other.usage('ada')).used).toBe(allowed);
-        });
+      async ({ make, redisUrl }) => {
+        let now = Date.now();
+        const options = { ...onRedis(redisUrl), countBlocked: false, clock: () => now };
+        const leasing = make({ ...options, maxInInterval: 1000, lease: 1000 });
+        const other = make({ ...options, maxInInterval: 1000 });
+        for (let i = 0; leasing.stats().leases === 0; i++) {
+          expect(i).toBeLessThan(1000);
+          await leasing('ada');
+          now += 50;
+        }
+        const { allowed } = leasing.stats();
+        expect((await other.usage('ada')).used).toBeGreaterThan(allowed);
+        await leasing.close();
+        expect((await other.usage('ada')).used).toBe(allowed);
       },
   },
 
