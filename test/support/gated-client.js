@@ -20,6 +20,16 @@ async function gatedClient(url) {
     mend() {
       gated.gate = asTheyAre;
     },
+    /** Holds back the reply to the next command. Promises what lets it through, once it has come. */
+    holdReply: () =>
+      new Promise((resolve) => {
+        gated.gate = async (args, send) => {
+          gated.mend();
+          const reply = await send(args);
+          await new Promise(resolve);
+          return reply;
+        };
+      }),
     close: () => client.destroy(),
   };
   client.sendCommand = (args, options) => {

@@ -5,9 +5,9 @@
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
+const { createInterface } = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
 const { RateLimiter } = require('../..');
-const { RECORD_BYTES, STATS } = require('./lease-holder');
 const { startRedis, stopRedis } = require('./redis-server');
 const { redisAt } = require('./redis-clients');
 const { SureUses } = require('./sure-uses');
@@ -17,34 +17,33 @@ const { randomFrom } = require('./traces');
 const HOLDER = path.join(__dirname, 'lease-holder.js');
 const CLIENTS = ['native', 'ioredis', 'node-redis 6'];
 const GUARD_MS = 1000; // how much longer than its lease a dead process is counted
+const PROCESSES = 4;
+const LONGEST_PAUSE_MS = 400; // between two faults
 const DELAYS_MS = [20, 200, 1500];
 
-/** A process that attempts. `note` gets its uses, `notes` counts what it did without Redis. */
+/** A process that attempts. `note(place, moment, took)` gets its uses. */
 class Holder {
   local = 0;
   leased = 0;
-  #rest = Buffer.alloc(0);
   #note;
 
   constructor({ url, client, limiters, seed, note }) {
     this.#note = note;
     const args = [HOLDER, url, client, JSON.stringify(limiters), String(seed)];
     this.child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    this.child.stdout.on('data', (chunk) => this.#read(chunk));
+    createInterface({ input: this.child.stdout }).on('line', (line) => this.#read(line));
     this.ended = once(this.child, 'close');
   }
 
-  #read(chunk) {
-    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
-    let at = 0;
-    for (; at + RECORD_BYTES <= bytes.length; at += RECORD_BYTES) {
-      const place = bytes.readUInt32LE(at);
-      const took = bytes.readUInt32LE(at + 4);
-      const moment = bytes.readDoubleLE(at + 8);
-      if (place === STATS) [this.local, this.leased] = [took, moment];
-      else this.#note(place, moment, took);
+  #read(line) {
+    if (!line.endsWith(']')) return; // cut by a kill
+    const values = JSON.parse(line);
+    if (values.length === 2) {
+      [this.local, this.leased] = values;
+      return;
     }
-    this.#rest = bytes.subarray(at);
+    const [place, took, moment, cost] = values;
+    for (let unit = 0; unit < cost; unit++) this.#note(place, moment, took);
   }
 
   /** Rejects if it had ended before. */
@@ -57,13 +56,11 @@ class Holder {
 
 /**
  * @param {{ id: string, perSecond: number, options: object }[]} options.limiters their windows in `options.limits`
- * @param {number} [options.seconds]
- * @param {number} [options.pauseMs] the longest pause between two faults
- * @returns {Promise<{ uses: number, most: number[][], local: number, leased: number, faults: object,
- *   usedAfter: number[] }>} `most`: for each limiter and window, the most uses that surely were in one interval;
- *   `local`: decisions without Redis; `usedAfter`: what is used when everything of the dead processes must be back
+ * @returns {Promise<{ uses: number, most: number[][], local: number, faults: object, usedAfter: number[] }>} `most`:
+ *   for each limiter and window, the most uses that surely were in one interval; `local`: decisions without Redis;
+ *   `usedAfter`: what is used when everything of the dead processes must be back
  */
-async function leaseWithFaults({ seed, seconds, limiters, pauseMs = 400, processes = 4 }) {
+async function leaseWithFaults({ seed, seconds, limiters }) {
   const random = randomFrom(seed);
   const server = await startRedis();
   let slowest = 0;
@@ -123,14 +120,14 @@ async function leaseWithFaults({ seed, seconds, limiters, pauseMs = 400, process
   };
   const often = ['kill', 'kill', 'stop', 'stop', 'drop', 'reset', 'stall', 'cut', 'delay', 'delay'];
 
-  for (let i = 0; i < processes; i++) begin();
+  for (let i = 0; i < PROCESSES; i++) begin();
   await pause(1000); // they start
   const end = performance.now() + seconds * 1000;
   while (performance.now() < end) {
     const name = random.chance(95) ? random.pick(often) : 'freeze';
     faults[name] = (faults[name] ?? 0) + 1;
     await deeds[name]();
-    await pause(random.between(0, pauseMs));
+    await pause(random.between(0, LONGEST_PAUSE_MS));
   }
   await Promise.all([...holders].map((holder) => holder.kill()));
   await proxy.close();
@@ -139,14 +136,12 @@ async function leaseWithFaults({ seed, seconds, limiters, pauseMs = 400, process
   await pause(Math.max(...DELAYS_MS) + lasts + GUARD_MS);
   const usedAfter = await Promise.all(limiters.map((limiter) => usedOf(server.url, limiter)));
   await stopRedis([server]);
-  const sum = (name) => all.reduce((total, holder) => total + holder[name], 0);
   return {
     uses: uses.reduce((total, { count }) => total + count, 0),
     most: limiters.map(({ options }, place) =>
       options.limits.map(({ interval }) => uses[place].mostIn(interval * 1000)),
     ),
-    local: sum('local'),
-    leased: sum('leased'),
+    local: all.reduce((total, holder) => total + holder.local, 0),
     faults,
     usedAfter,
   };

@@ -76,4 +76,4 @@ function windowAt(zone, { calendar, startsOn }, at) {
   return { ordinal: nth(n) / (calendar === 'hour' ? HOUR : DAY), start, end };
 }
 
-module.exports = { firstMoment, offsetAt, windowAt };
+module.exports = { offsetAt, windowAt };

@@ -4,8 +4,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const RateLimiter = require('../..');
-const { fetchText } = require('../middleware/apps');
-const { serve, stop } = require('./run-program');
+const { serve } = require('./run-program');
 
 const ROOT = path.join(__dirname, '../..');
 const LISTEN = /^(app|server)\.listen\(3000, '127\.0\.0\.1'\);$/m;
@@ -31,18 +30,13 @@ function blocksByHeading(page) {
 
 const typeOf = (code) => (/^import /m.test(code) ? 'module' : 'commonjs');
 
-/** A server of a page on a port that is free; `ask(get, port)` makes the requests, `get(path, init)` one. */
-async function withServer(code, ask) {
+/** Serves a program of a page on a free port, in a process of its own, until `stop`; `found` is its URL. */
+function serveBlock(code) {
   expect(code).toMatch(LISTEN);
-  const listening = "const s = $1.listen(0, '127.0.0.1', () => console.log(s.address().port));";
+  const print = "console.log('http://127.0.0.1:' + s.address().port)";
+  const listening = `const s = $1.listen(0, '127.0.0.1', () => ${print});`;
   const args = [`--input-type=${typeOf(code)}`, '--eval', code.replace(LISTEN, listening)];
-  const server = await serve(args, {}, /^\d+$/m);
-  try {
-    const url = `http://127.0.0.1:${server.found}/`;
-    return await ask((page = '', init) => fetchText(url + page, init), Number(server.found));
-  } finally {
-    await stop(server);
-  }
+  return serve(args, {}, /^http:.*$/m);
 }
 
 /** The package as a program gets it, but all limiters have this clock. */
@@ -68,4 +62,4 @@ function load(code, names, { clock, ...globals } = {}) {
   return program(...Object.values(parameters));
 }
 
-module.exports = { blocksByHeading, blocksOf, load, readPage, ROOT, typeOf, withServer };
+module.exports = { blocksByHeading, blocksOf, load, readPage, ROOT, serveBlock, typeOf };

@@ -95,8 +95,8 @@ class SentinelGroup {
     });
   }
 
-  async stop() {
-    await stopRedis([...this.servers, ...this.sentinels]);
+  stop() {
+    return stopRedis([...this.servers, ...this.sentinels]);
   }
 
   #successorOf(before) {
@@ -107,27 +107,20 @@ class SentinelGroup {
   }
 }
 
-async function startSentinel(masterPort, password) {
-  const sentinel = await startRedis({ args: ['--sentinel'], keepsConfig: true, password });
+async function startSentinel(masterPort) {
+  const sentinel = await startRedis({ args: ['--sentinel'], keepsConfig: true });
   await sentinel.command('SENTINEL', 'DEBUG', ...words(PERIODS));
   await sentinel.command('SENTINEL', 'MONITOR', NAME, HOST, masterPort, QUORUM);
   await sentinel.command('SENTINEL', 'SET', NAME, ...words(SETTINGS));
   return sentinel;
 }
 
-/**
- * Takes two to four seconds. The password is that of the Sentinels, not of the servers.
- *
- * @param {{ sentinelPassword?: string }} [options]
- * @returns {Promise<SentinelGroup>}
- */
-async function startSentinels({ sentinelPassword } = {}) {
+/** Takes two to four seconds. */
+async function startSentinels() {
   const master = await startRedis({ args: REPLICA });
   const following = [...REPLICA, '--replicaof', HOST, String(master.port)];
   const replicas = await Promise.all([1, 2].map(() => startRedis({ args: following })));
-  const sentinels = await Promise.all(
-    [1, 2, 3].map(() => startSentinel(master.port, sentinelPassword)),
-  );
+  const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(master.port)));
   const group = new SentinelGroup([master, ...replicas], sentinels);
   await group.settled();
   return group;

@@ -1,12 +1,15 @@
 // The scripts, asked by hand about one key of a real server; policies that lead to each form of a state.
 'use strict';
 
+const { createHash } = require('node:crypto');
 const Redis = require('ioredis');
+const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/options/algorithms');
-const { callNumbers, groupHead, groupWord, runWords } = require('../../lib/stores/redis/script');
+const { callNumbers, groupHead, runWords } = require('../../lib/stores/redis/script');
 const { OPERATIONS, isAttempt } = require('../../lib/stores/remote/operations');
 const SCRIPTS = require('../../lib/stores/redis/scripts');
 const { startRedis } = require('./redis-server');
+const { patient } = require('./tiers');
 
 const START_US = 1_700_000_000_000_001;
 const KEY = 'api{0123456789abcdef}';
@@ -60,13 +63,6 @@ function argumentsOf(policy, keys, ...call) {
   return [sha1, ...runWords([groupOf({ policy, keys, call })])];
 }
 
-/** Of EVALSHA, for several groups of one algorithm: each { policy, keys, call }. */
-function groupArguments(reading, groups) {
-  const keys = groups.flatMap((group) => group.keys);
-  const run = groups.map((group) => groupWord(groupOf(group)));
-  return [SCRIPTS[groups[0].policy.algorithm].sha1, keys.length, ...keys, reading, ...run];
-}
-
 const FORMS = [
   ['a single window', {}],
   ['minDifference', { minDifference: 5_000_000 }],
@@ -100,6 +96,34 @@ function inMovedTime(source) {
   return source.replace("call('TIME')", `call('HMGET', '${TIME}', 's', 'us')`);
 }
 
+/** The script of the log with some words replaced, each of which occurs in it. */
+const changedLog = (...changes) =>
+  changes.reduce((source, [from, to]) => {
+    if (!source.includes(from)) throw new Error(`the script has no ${from}`);
+    return source.replace(from, to);
+  }, SCRIPTS[LOG].source);
+
+const timeOf = (micros) => ({ s: Math.floor(micros / 1e6), us: micros % 1e6 });
+
+/**
+ * A client as node-redis has, for limiters of one algorithm. Whatever script they send, it runs `source`, which is
+ * loaded, and keeps the keys from expiring. `clock` gives the time of a source in moved time, in ms.
+ */
+function clientOf(redis, source, clock) {
+  const sha1 = createHash('sha1').update(source).digest('hex');
+  return {
+    ...{ isOpen: true, isReady: true, options: {} },
+    async sendCommand([name, ...words]) {
+      if (!/^eval/i.test(name)) return redis.call(name, ...words);
+      if (clock) redis.hset(TIME, timeOf(Math.round(clock() * 1000)));
+      const [, count, ...rest] = words;
+      const reply = redis.evalsha(sha1, count, ...rest);
+      for (const key of rest.slice(0, count)) redis.persist(key).catch(() => {}); // closed
+      return reply;
+    },
+  };
+}
+
 /**
  * Inside of a describe: what asks the scripts on a server of its own, with all keys gone after each test.
  * `connect()` gives one more client.
@@ -107,6 +131,7 @@ function inMovedTime(source) {
 function scriptsOnRedis() {
   let server;
   let redis;
+  let opened = 0;
   beforeAll(async () => {
     server = await startRedis();
     redis = new Redis(server.url).on('error', () => {});
@@ -132,7 +157,22 @@ function scriptsOnRedis() {
     },
     ttl: () => redis.pttl(KEY),
     load: (source) => redis.script('LOAD', source),
-    setTime: (micros) => redis.hset(TIME, { s: Math.floor(micros / 1e6), us: micros % 1e6 }),
+    setTime: (micros) => redis.hset(TIME, timeOf(micros)),
+    /** Opens limiters of one client that run `source`, by their clock; each of its own by the server's, which is set. */
+    openOn(source, byServer = false) {
+      const shared = clientOf(redis, source);
+      return ({ clock, ...options }) => {
+        const client = byServer ? clientOf(redis, source, clock) : shared;
+        const own = byServer ? {} : { clock };
+        const connection = { client, commandTimeout: patient(60_000) };
+        return RateLimiter({
+          namespace: `opened-${++opened}`,
+          redis: connection,
+          ...own,
+          ...options,
+        });
+      };
+    },
     connect: (options) => new Redis(server.url, options),
     get redis() {
       return redis;
@@ -143,9 +183,9 @@ function scriptsOnRedis() {
 module.exports = {
   argumentsOf,
   byEachClock,
+  changedLog,
   EACH_FORM,
   FORMS,
-  groupArguments,
   inMovedTime,
   KEY,
   LOG,

@@ -12,6 +12,9 @@ const { randomFrom } = require('./traces');
 
 const HOLDER = path.join(__dirname, 'slot-holder.js');
 const CLIENTS = ['native', 'ioredis', 'node-redis 6'];
+const IDS = ['a', 'b', 'c'];
+const PROCESSES = 4;
+const TTL = 1000;
 
 /** Of each id: the units that its state claims, and those of its tokens. */
 const UNITS = `
@@ -26,78 +29,46 @@ const UNITS = `
   end
   return found`;
 
-/** First and last use of each unit of each slot, by id. */
-class Uses {
-  #ofIds = new Map();
-  count = 0;
-
-  note(id, unit, time) {
-    if (!this.#ofIds.has(id)) this.#ofIds.set(id, new Map());
-    const uses = this.#ofIds.get(id);
-    const known = uses.get(unit);
-    if (known === undefined) {
-      uses.set(unit, [time, time]);
-      this.count += 1;
-    } else {
-      known[1] = time;
-    }
-  }
-
-  /** The most units that were in use at once, of any id. */
-  get mostAtOnce() {
-    let most = 0;
-    for (const uses of this.#ofIds.values()) {
-      const edges = [];
-      for (const [first, last] of uses.values()) edges.push([first, 1], [last, -1]);
-      edges.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-      let now = 0;
-      for (const [, change] of edges) {
-        now += change;
-        most = Math.max(most, now);
-      }
-    }
-    return most;
-  }
+/** The most that were in use at once, of { first, last } times. */
+function mostAtOnce(uses) {
+  const edges = uses.flatMap(({ first, last }) => [
+    [first, 1],
+    [last, -1],
+  ]);
+  edges.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  let now = 0;
+  return Math.max(...edges.map(([, change]) => (now += change)));
 }
 
 /**
- * @param {number} options.longHolds in percent
- * @returns {Promise<{ uses: number, mostUsed: number, mostOnServer: number, inconsistent: number, faults: object,
- *   usedAfter: number }>} `usedAfter`: units that are held `ttl` and a second after all processes were killed
+ * @returns {Promise<{ uses: number, mostUsed: number, mostOnServer: number, inconsistent: number, usedAfter: number }>}
+ *   `usedAfter`: units that are held `TTL` and a second after all processes were killed
  */
-async function holdWithFaults({
-  seed,
-  seconds,
-  processes = 4,
-  max = 5,
-  ttl = 1000,
-  ids = 'a,b,c',
-  longHolds = 10,
-}) {
+async function holdWithFaults({ seed, seconds, max }) {
   const random = randomFrom(seed);
   const server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
   const proxy = await startProxy(server.port);
   const namespace = 'faults';
-  const uses = new Uses();
+  /** First and last use of each unit of each slot. */
+  const uses = new Map();
   const holders = new Set();
-  const faults = {};
   let isOver = false;
   let begun = 0;
 
   function begin() {
     begun += 1;
-    const options = JSON.stringify({ max, ttl, namespace });
+    const options = JSON.stringify({ max, ttl: TTL, namespace });
     const client = CLIENTS[begun % CLIENTS.length];
-    const args = [HOLDER, proxy.url, client, options, ids, longHolds, seed * 1000 + begun];
-    const child = spawn(process.execPath, args.map(String), {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const args = [HOLDER, proxy.url, client, options, IDS.join(), String(seed * 1000 + begun)];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     holders.add(child);
     child.read = new Promise((resolve) => {
       const lines = readline.createInterface({ input: child.stdout });
       lines.on('line', (line) => {
         const [id, unit, time] = line.split(' ');
-        if (/^\d+$/.test(time)) uses.note(id, unit, Number(time));
+        if (!/^\d+$/.test(time)) return; // cut by a kill
+        const { first = Number(time) } = uses.get(unit) ?? {};
+        uses.set(unit, { id, first, last: Number(time) });
       });
       lines.on('close', resolve);
     });
@@ -114,24 +85,24 @@ async function holdWithFaults({
     async stop() {
       const holder = anyHolder();
       holder.kill('SIGSTOP');
-      setTimeout(() => holder.kill('SIGCONT'), random.between(10, 3 * ttl));
+      setTimeout(() => holder.kill('SIGCONT'), random.between(10, 3 * TTL));
     },
     drop: async () => proxy.drop(),
     reset: async () => proxy.reset(),
     async stall() {
       proxy.stall();
-      await pause(random.between(10, ttl));
+      await pause(random.between(10, TTL));
       proxy.heal();
     },
     async cut() {
       proxy.endReplies(random.between(0, 2000), { stalls: random.chance(50) });
       proxy.drop();
-      await pause(random.between(10, ttl));
+      await pause(random.between(10, TTL));
       proxy.heal();
     },
     async freeze() {
       await server.freeze();
-      await pause(random.between(10, 2 * ttl));
+      await pause(random.between(10, 2 * TTL));
       server.thaw();
     },
     restart: () => server.restart(),
@@ -140,7 +111,7 @@ async function holdWithFaults({
 
   const found = { mostOnServer: 0, inconsistent: 0 };
   async function watch() {
-    const keys = ids.split(',').map((id) => `${namespace}{${id}}:slots`);
+    const keys = IDS.map((id) => `${namespace}{${id}}:slots`);
     while (!isOver) {
       await pause(5);
       if (server.frozen || server.pid === undefined) continue;
@@ -152,14 +123,12 @@ async function holdWithFaults({
     }
   }
 
-  for (let i = 0; i < processes; i++) begin();
+  for (let i = 0; i < PROCESSES; i++) begin();
   const watched = watch();
   await pause(1000); // they start
   const end = performance.now() + seconds * 1000;
   while (performance.now() < end) {
-    const name = random.chance(90) ? random.pick(often) : random.pick(['freeze', 'restart']);
-    faults[name] = (faults[name] ?? 0) + 1;
-    await deeds[name]();
+    await deeds[random.pick(random.chance(90) ? often : ['freeze', 'restart'])]();
     await pause(random.between(0, 300));
   }
   for (const holder of holders) holder.kill('SIGKILL');
@@ -167,15 +136,17 @@ async function holdWithFaults({
   await Promise.all([...holders].map((holder) => holder.read));
   isOver = true;
   await watched;
-  await pause(killedAt + ttl + 1000 - performance.now());
+  await pause(killedAt + TTL + 1000 - performance.now());
   const { ConcurrencyLimiter } = require('../..');
   const limiter = ConcurrencyLimiter({ max, redis: server.url, namespace });
-  const usages = await Promise.all(ids.split(',').map((id) => limiter.usage(id)));
+  const usages = await Promise.all(IDS.map((id) => limiter.usage(id)));
   await limiter.close();
   await proxy.close();
   await stopRedis([server]);
   const usedAfter = usages.reduce((sum, { used }) => sum + used, 0);
-  return { uses: uses.count, mostUsed: uses.mostAtOnce, ...found, faults, usedAfter };
+  const usesOf = (id) => [...uses.values()].filter((use) => use.id === id);
+  const mostUsed = Math.max(...IDS.map((id) => mostAtOnce(usesOf(id))));
+  return { uses: uses.size, mostUsed, ...found, usedAfter };
 }
 
 module.exports = { holdWithFaults };

@@ -7,8 +7,9 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { ConcurrencyLimiter } = require('../..');
 const { REDIS_CLIENTS } = require('./redis-clients');
 
-const [url, client, options, ids, longHolds, seed] = process.argv.slice(2);
 const { randomFrom } = require('./traces');
+
+const [url, client, options, ids, seed] = process.argv.slice(2);
 
 const random = randomFrom(Number(seed));
 const LOOPS = 24;
@@ -50,11 +51,7 @@ async function hold() {
         await pause(random.between(0, 3));
         continue;
       }
-      await use(
-        id,
-        slot,
-        random.chance(Number(longHolds)) ? random.between(500, 2500) : random.between(0, 8),
-      );
+      await use(id, slot, random.chance(10) ? random.between(500, 2500) : random.between(0, 8));
       if (random.chance(98)) await slot.release();
       else slot.release();
     } catch (error) {

@@ -3,6 +3,7 @@
 
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
+const { launchBrowser } = require('./browser');
 
 const FILE = pathToFileURL(path.join(__dirname, '../../docs/playground.html')).href;
 
@@ -28,6 +29,28 @@ async function openPage(browser, url = FILE, options = {}) {
   await page.goto(url);
   await page.locator('#lanes .lane').nth(3).waitFor();
   return { page, complaints };
+}
+
+/**
+ * For the tests of a describe: `open(options)` opens the page, at `urlOf()`, and gives it to `use`. It is closed after
+ * the test, which fails if there were complaints.
+ */
+function usePage(use, urlOf = () => FILE) {
+  let browser;
+  let opened;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    await opened?.page.close();
+    expect(opened?.complaints).toEqual([]);
+  });
+  return async (options) => {
+    await opened?.page.close();
+    opened = await openPage(browser, urlOf(), options);
+    use(opened.page);
+  };
 }
 
 /** Sets a slider or a selection as a user does. */
@@ -90,4 +113,4 @@ const readSlots = (page) =>
     };
   });
 
-module.exports = { choose, FILE, openPage, readLanes, readSlots };
+module.exports = { choose, readLanes, readSlots, usePage };

@@ -7,28 +7,13 @@ const SLACK_US = 100;
 const LONGEST_US = 2 ** 21;
 const LATEST_US = 2 ** 32;
 
-/** Numbers in an array that grows. */
-class Numbers {
-  #values = new Float64Array(1024);
-  count = 0;
-
-  push(value) {
-    if (this.count === this.#values.length) {
-      const larger = new Float64Array(2 * this.count);
-      larger.set(this.#values);
-      this.#values = larger;
-    }
-    this.#values[this.count++] = value;
-  }
-
-  sorted() {
-    return this.#values.slice(0, this.count).sort();
-  }
-}
+const beginOf = (use) => Math.floor(use / LONGEST_US);
+const tookOf = (use) => use % LONGEST_US;
+const endOf = (use) => beginOf(use) + tookOf(use);
 
 /** Uses of one limit, each with the moments that it surely lies between, in us since a moment that all share. */
 class SureUses {
-  #uses = new Numbers();
+  #uses = [];
   /** All that were noted, also those that took too long to be in an interval for sure. */
   count = 0;
 
@@ -43,22 +28,18 @@ class SureUses {
   mostIn(intervalUs) {
     const room = intervalUs - SLACK_US;
     if (!(room > 0 && room < LONGEST_US)) throw new Error(`an interval of ${intervalUs} us`);
-    const byBegin = this.#uses.sorted().filter((use) => tookOf(use) < room);
-    const byEnd = byBegin
-      .map((use) => (beginOf(use) + tookOf(use)) * LONGEST_US + tookOf(use))
-      .sort();
+    const byBegin = Float64Array.from(this.#uses)
+      .sort()
+      .filter((use) => tookOf(use) < room);
+    const ends = byBegin.map(endOf).sort();
     let most = 0;
     let ended = 0; // how many end before the interval does; all that begin before it are among them
     for (const [missed, use] of byBegin.entries()) {
-      const end = beginOf(use) + room;
-      while (ended < byEnd.length && beginOf(byEnd[ended]) < end) ended += 1;
+      while (ended < ends.length && ends[ended] < beginOf(use) + room) ended += 1;
       most = Math.max(most, ended - missed);
     }
     return most;
   }
 }
 
-const beginOf = (use) => Math.floor(use / LONGEST_US);
-const tookOf = (use) => use % LONGEST_US;
-
-module.exports = { SLACK_US, SureUses };
+module.exports = { SureUses };
