@@ -80,7 +80,8 @@ test('a call that waits for a request has a deadline of its own', async () => {
   calls.push(limiter('a'), limiter('a'));
   expect(await Promise.all(calls.map(codeOf))).toEqual([TIMEOUT, TIMEOUT, TIMEOUT]);
   gated.mend();
-  expect(await limiter('a')).toBe(0);
+  // A request for the later ones may have been lost after the first deadline; one more call can wait for it in vain.
+  await waitUntil('it answers', async () => (await limiter('a')) === 0);
 });
 
 test('slow answers end leases only until an answer is fast again, and hold up nobody', async () => {
