@@ -9,7 +9,7 @@ const { patient } = require('../support/tiers');
 
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const REFUSED = '*1\r\n:7000\r\n';
-const commandTimeout = patient(1000);
+const commandTimeout = patient(2000);
 const connectTimeout = 2 * commandTimeout;
 
 /**
@@ -54,7 +54,8 @@ const PAIR = ['ASKING', 'EVALSHA'];
 test.each([['ASKING'], ['EVALSHA']])(
   'a call that times out at %s takes no answer of a later one',
   async (command) => {
-    // The call is sent so late that it times out long before its connection is given up.
+    // The call is sent so late that at its time-out the connection is not silent for so long that nothing more is written:
+    // half of commandTimeout.
     const target = await startTarget(command, 0.75 * commandTimeout);
     target.answers.push(ALLOWED, REFUSED);
     const limiter = await limiterFor(target);
