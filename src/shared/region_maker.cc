@@ -100,6 +100,10 @@ bool IsInMemory(const File& file) {
   return type == kTmpfs || type == kRamfs;
 }
 
+/// The part of the keys that would fit that a message does not propose: the memory that is left
+/// differs by some megabytes from one start of a program to the next.
+constexpr std::uint64_t kSpare = 32;
+
 /// The two leading digits, because free space changes all the time.
 std::uint64_t About(std::uint64_t number) {
   std::uint64_t unit = 1;
@@ -108,7 +112,8 @@ std::uint64_t About(std::uint64_t number) {
 }
 
 std::string Advice(const RegionOptions& options, std::uint64_t usable) {
-  const std::uint64_t keys = About(Geometry::KeysIn(usable, options.record_words));
+  const std::uint64_t most = Geometry::KeysIn(usable, options.record_words);
+  const std::uint64_t keys = About(most - most / kSpare);
   std::string advice = keys == 0 ? "; not even one id fits"
                                  : "; lower maxKeys from " + std::to_string(options.max_keys) +
                                        " to about " + std::to_string(keys);

@@ -74,7 +74,7 @@ TEST(SharedRegionGeometry, KnowsHowManyIdsFit) {
 TEST_P(SharedRegionInRoom, IsRefusedBeyondTheContainersLimitAndNothingIsLeft) {
   Use(kLimit / 2);
   const std::uint64_t left = kLimit / 2;
-  const std::uint64_t keys = 74'000;  // about Geometry::KeysIn(left - kKept, kRecordWords)
+  const std::uint64_t keys = 72'000;  // about 31/32 of KeysIn(left - kKept, kRecordWords)
   ExpectError(Kind::kSystem,
               {"'api' needs " + std::to_string(BytesFor(200'000, kRecordWords)) + " bytes", path_,
                std::to_string(left) + " bytes are left",
@@ -85,7 +85,7 @@ TEST_P(SharedRegionInRoom, IsRefusedBeyondTheContainersLimitAndNothingIsLeft) {
               [&] { Region::Attach(InContainer(200'000)); });
   EXPECT_TRUE(Names().empty());
   EXPECT_EQ(Region::Attach(InContainer(keys)).header().max_keys, keys) << "as the message says";
-  EXPECT_GT(BytesFor(keys + 2000, kRecordWords), left - kKept) << "and hardly more would fit";
+  EXPECT_GT(BytesFor(keys + keys / 16, kRecordWords), left - kKept) << "and hardly more would fit";
 }
 
 TEST_P(SharedRegionInRoom, FitsExactlyIntoWhatIsLeft) {
