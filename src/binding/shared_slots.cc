@@ -58,11 +58,15 @@ struct SharedSlots {
 
   shared::HeldTable<shared::Holders>& Table() {
     if (!region) [[unlikely]] {
-      region = std::make_unique<HeldRegion>(options);
-      secret = region->secret();
-      Napi::MemoryManagement::AdjustExternalMemory(env, kBytesToTell);
+      Open();
     }
     return region->table();
+  }
+
+  ROLLGATE_COLD void Open() {
+    region = std::make_unique<HeldRegion>(options);
+    secret = region->secret();
+    Napi::MemoryManagement::AdjustExternalMemory(env, kBytesToTell);
   }
 
   void Close() {
