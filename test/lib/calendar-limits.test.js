@@ -56,6 +56,14 @@ describe('the options', () => {
     }
   });
 
+  // Kills: a check that only some algorithms have.
+  test("require the algorithm 'fixed-window'", () => {
+    const message = "option 'limits[0].calendar': requires algorithm 'fixed-window'";
+    for (const algorithm of [undefined, 'gcra']) {
+      expect(catchError(() => setUp([MONTH], { algorithm })).message).toBe(message);
+    }
+  });
+
   test('belong to limits', () => {
     const error = catchError(() => RateLimiter({ ...MONTH, algorithm: 'fixed-window' }));
     expect(error.message).toContain("'calendar'");

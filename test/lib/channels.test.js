@@ -207,6 +207,15 @@ describe('ids that are dropped because of maxKeys', () => {
     expect(warn).toHaveBeenCalledTimes(1);
   });
 
+  // Kills: another default of maxKeys.
+  test('are those beyond a million by default', () => {
+    const { limiter } = setUp();
+    for (let id = 0; id < 1_000_000; id++) limiter(id);
+    expect(limiter.stats()).toMatchObject({ keys: 1_000_000, evicted: 0 });
+    limiter('one more');
+    expect(limiter.stats()).toMatchObject({ keys: 1_000_000, evicted: 1 });
+  });
+
   test('bring one warning for a limiter, through whichever call it gets full', () => {
     const calls = [
       (limiter, id) => limiter(id),

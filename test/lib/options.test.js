@@ -27,7 +27,7 @@ const OPTIONS = {
   interval: {
     expected: INTERVAL,
     good: [1, 0.001, 0.0001, 5e-324, 1000.5, 2 ** 31, 1e300, Number.MAX_VALUE],
-    wrongType: ['1000', '', null, true, 1000n, {}, [1000], () => 1000, Symbol('ms'), undefined],
+    wrongType: ['1000', '60s', '', null, true, 1000n, {}, [1000], () => 1000, Symbol(), undefined],
     outOfRange: [0, -0, -1, Number.NaN, Infinity, -Infinity],
   },
   maxInInterval: {
@@ -133,6 +133,10 @@ describe('an unknown option', () => {
     ['minDiff', 'minDifference'],
     ['Redsi', 'redis'],
     ['points', 'maxInInterval'],
+    ['tokensPerInterval', 'maxInInterval'],
+    ['reservoir', 'maxInInterval'],
+    ['duration', 'interval'],
+    ['minTime', 'minDifference'],
     ['maxK', 'maxKeys'],
     ['k', 'kv'],
   ])('%s is refused with the hint %s', (name, nearest) => {

@@ -1,13 +1,13 @@
-// The name of each adapter in the messages about its options.
+// What adapters have in common: their names in the messages about options, and refusals that do not count.
 'use strict';
 
 const { rateLimit } = require('../..');
 const RollgateStore = require('../../lib/adapters/express-rate-limit-store');
 const { rateLimitFetch } = require('../../lib/adapters/fetch');
 const { RollgateThrottlerStorage } = require('../../lib/adapters/nest-throttler');
-const { useFastify, withCode } = require('./apps');
+const { appWith, fetchText, get, inTurn, useFastify, withCode } = require('./apps');
 
-const { newApp, own, ready, rollgate } = useFastify();
+const { newApp, own, ready, rollgate, start } = useFastify();
 
 /** Each adapter's name in messages, and how it gets options. */
 const ADAPTERS = [
@@ -28,6 +28,26 @@ test.each(ADAPTERS)('%s names itself in each error of an option', async (name, c
     await expect(refused).rejects.toThrow(Kind);
     await expect(refused).rejects.toThrow(new RegExp(`^${name}: ${message}`));
   }
+});
+
+// Kills: an adapter with a default of its own.
+test('rateLimit, rateLimitFetch and the Fastify plugin do not count refusals by default', async () => {
+  let now = 0;
+  const options = { windowMs: 1000, limit: 1, clock: () => now };
+  const app = appWith(rateLimit(options));
+  const limit = rateLimitFetch(options);
+  const url = await start(options);
+  const request = new Request('http://host.test/');
+  const answers = await inTurn([0, 900, 1000], async (ms) => {
+    now = ms;
+    const { allowed } = await limit(request, { ip: '192.0.2.1' });
+    return [(await get(app)).status, allowed, (await fetchText(url)).status];
+  });
+  expect(answers).toEqual([
+    [200, true, 200],
+    [429, false, 429],
+    [200, true, 200],
+  ]);
 });
 
 test('a rule names its place after the adapter', () => {

@@ -24,6 +24,7 @@ const socket = { remoteAddress: '192.0.2.1' };
 test.each([
   [{}, { ip: '2001:db8::1' }, '2001:db8::/56'],
   [{}, { ip: '2001:db8::1', headers: { 'x-user': 'ada' } }, 'ada'],
+  [{}, { ip: '2001:db8::1', headers: { 'x-user': '2001:db8::1' } }, '2001:db8::1'],
   [{ ipv6Subnet: 64 }, { ip: '2001:db8::1' }, '2001:db8::/64'],
   [{ ipv6Subnet: async () => 48 }, { ip: '2001:db8::1' }, '2001:db8::/48'],
   [{ trustProxy: 1 }, { socket, headers: { 'x-forwarded-for': '198.51.100.7' } }, '198.51.100.7'],

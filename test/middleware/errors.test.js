@@ -156,6 +156,13 @@ describe('a request that is counted twice', () => {
     expect(logger.warn.mock.calls).toEqual(expected);
   });
 
+  // Kills: a second count that is taken back.
+  test('is counted twice', async () => {
+    const middleware = rateLimit({ logger: newLogger() });
+    await get(appWith(middleware, middleware));
+    expect((await middleware.getKey('127.0.0.1')).totalHits).toBe(2);
+  });
+
   test('is not mistaken for a property of another package', () => {
     const logger = newLogger();
     for (const theirs of [5, 'text', null, {}, Object.create(null)]) {

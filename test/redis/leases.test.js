@@ -17,6 +17,7 @@ describe('the option lease', () => {
     ['above the shortest interval', { interval: 99 }, /at most the shortest interval, 99, got 100/],
     ['with another algorithm', { algorithm: 'gcra' }, /requires algorithm 'sliding-window-log'/],
     ['with counted refusals', { countBlocked: true }, /requires 'countBlocked: false'/],
+    ['with the default', { countBlocked: undefined }, /requires 'countBlocked: false'/],
     ['with minDifference', { minDifference: 1 }, /conflicts with 'minDifference'/],
     ['with blockFor', { blockFor: 1 }, /conflicts with 'blockFor'/],
     ["with onError: 'memory'", { onError: 'memory' }, /conflicts with onError 'memory'/],

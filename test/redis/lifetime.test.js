@@ -66,10 +66,12 @@ test('a program ends by itself', async () => {
        limiterAt({ client })('a').then(print);`,
       0,
     ],
-    'when a client of its own is closed': [
+    'when a client of its own is closed, which its limiter leaves open': [
       `const client = new (require('ioredis'))(url);
-       limiterAt({ client })('a').then(print).finally(() => client.disconnect());`,
-      0,
+       const limiter = limiterAt({ client });
+       limiter('a').then(() => limiter.close()).then(() => client.ping()).then(print)
+         .finally(() => client.disconnect());`,
+      'PONG',
     ],
     'not before a call to a silent server has timed out': [
       `codeOf(limiterAt({ url: '${silent.url}', commandTimeout: 300 })('a')).then(print);`,

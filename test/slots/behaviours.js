@@ -3,6 +3,7 @@
 // - `make(options)` creates a limiter of one slot unless they say otherwise
 // - `advance(ms)` moves its clock
 // - `failureOf(call)`: the error that a call throws or rejects with
+// - `isSync`: whether the store answers at once
 'use strict';
 
 const shown = ({ allowed, max, used, remaining }) => ({ allowed, max, used, remaining });
@@ -47,6 +48,31 @@ const acquiring = {
     expect((await limiter.acquire('b', { cost: 2, max: 1 })).allowed).toBe(false);
   },
 
+  // Kills: a release on Redis that does not wait for the answer.
+  async 'slots and usage come at once or as promises, by the store, and releases with them'({
+    make,
+    isSync,
+  }) {
+    const limiter = make();
+    const [slot, usage] = [limiter.acquire('a'), limiter.usage('a')];
+    const released = (await slot).release();
+    for (const answer of [slot, usage, released]) expect(answer instanceof Promise).toBe(!isSync);
+    await Promise.all([usage, released]);
+  },
+
+  // Kills: a bound release; a release of refusals.
+  async 'release is a method of the slot: true once, and nothing that a refusal has'({
+    make,
+    failureOf,
+  }) {
+    const limiter = make();
+    const slot = await limiter.acquire('a');
+    expect((await limiter.acquire('a')).release).toBe(undefined);
+    const { release } = slot;
+    expect(await failureOf(() => release())).toBeInstanceOf(TypeError);
+    expect([await slot.release(), await slot.release()]).toEqual([true, false]);
+  },
+
   async 'undefined, null and the empty string are one id, and so are 1 and "1"'({ make }) {
     const limiter = make();
     await limiter.acquire();
@@ -71,6 +97,15 @@ const losing = {
     const unread = await limiter.acquire('b');
     advance(100);
     expect(unread.lost.aborted).toBe(true);
+  },
+
+  // Kills: a time-out that nobody has set.
+  async 'without maxAge, a slot is held for ever'({ make, advance }) {
+    const limiter = make();
+    const slot = await limiter.acquire('a');
+    advance(1e12);
+    expect((await limiter.acquire('a')).allowed).toBe(false);
+    expect(await slot.release()).toBe(true);
   },
 
   async 'clear loses the slots of an id, and clearAll all'({ make }) {
@@ -226,6 +261,14 @@ const waiting = {
     await first;
     expect(await second).toBe('second');
     expect((await failureOf(() => limiter.run('a'))).code).toBe('ERR_ROLLGATE_CALLBACK');
+  },
+
+  // Kills: a call that knows its caller and takes over its slot.
+  async 'run within run waits for a slot of its own'({ make, failureOf }) {
+    const limiter = make();
+    const inner = () => limiter.run('a', { deadline: 20 }, () => 'done');
+    const error = await failureOf(() => limiter.run('a', inner));
+    expect(error.code).toBe('ERR_ROLLGATE_WAIT_DEADLINE');
   },
 
   async 'a slot that a listener of another signal releases is not lost'({ make }) {

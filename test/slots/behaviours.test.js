@@ -62,7 +62,7 @@ describe.each(STORES)('%s', (_, openPlace) => {
 
   describe.each(Object.entries(TOPICS))('%s', (_topic, behaviours) => {
     test.each(Object.entries(behaviours))('%s', (_sentence, behaviour) =>
-      behaviour({ make, failureOf, advance: (ms) => time.advance(ms) }),
+      behaviour({ make, failureOf, advance: (ms) => time.advance(ms), isSync: !place.redis }),
     );
   });
 });

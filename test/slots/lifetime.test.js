@@ -49,6 +49,30 @@ test('nothing keeps a program up', async () => {
   expect(await askProgram(program)).toBe('ends');
 });
 
+// Kills: a timer for a call that nothing will wake; a timer that does not keep the program up.
+test.each([
+  [{}, {}, 'nothing'],
+  [{ maxAge: 50 }, {}, 'a slot'],
+  [{}, { deadline: 50 }, 'ERR_ROLLGATE_WAIT_DEADLINE'],
+])(
+  'a waiting call keeps a program up until maxAge or its deadline, if any: %j, %j',
+  async (...row) => {
+    const [options, waiting, outcome] = row;
+    const program = `
+    const { ConcurrencyLimiter } = require('rollgate');
+    const limiter = ConcurrencyLimiter({ max: 1, ...${JSON.stringify(options)} });
+    globalThis.held = limiter.acquire('a');
+    let outcome = 'nothing';
+    limiter.wait('a', ${JSON.stringify(waiting)}).then(
+      () => { outcome = 'a slot'; },
+      ({ code }) => { outcome = code; },
+    );
+    process.on('exit', () => console.log(JSON.stringify(outcome)));
+  `;
+    expect(await askProgram(program)).toBe(outcome);
+  },
+);
+
 // Kills: a timer that looks once, and a failing clock that ends the process.
 test('the signal of a slot aborts when the clock gets there, however late and after failures', async () => {
   let now = 0;

@@ -38,19 +38,21 @@ module.exports = {
 
   async 'decisions come at once or as promises, by the store; other calls promise'(suite) {
     const { make, store } = suite;
-    const limiter = make();
+    const limiter = make({ maxInInterval: 9 });
     const decisions = [
       limiter('a'),
       ...['attempt', 'peek', 'usage'].map((name) => limiter[name]('a')),
     ];
-    const others = ['limit', 'wouldLimit', 'clear', 'clearAll'].map((name) => limiter[name]('a'));
+    const names = 'limit wouldLimit limitWithInfo wouldLimitWithInfo wait clear clearAll';
+    const others = names.split(' ').map((name) => limiter[name]('a'));
+    others.push(limiter.block('a', 0));
     const arePromises = (answers) => answers.map((answer) => answer instanceof Promise);
     expect(arePromises([...decisions, limiter.attemptMany([])])).toEqual(
       Array(5).fill(!store.isSync),
     );
-    expect(arePromises(others)).toEqual(Array(4).fill(true));
     await Promise.all(decisions);
-    expect((await Promise.all(others)).slice(2)).toEqual([undefined, undefined]);
+    expect((await Promise.all(others)).slice(-3)).toEqual(Array(3).fill(undefined));
+    expect(arePromises([...others, limiter.close()])).toEqual(Array(9).fill(true));
   },
 
   async 'calls back with timeLeft and actionsLeft or an error, never in the same tick'(suite) {
