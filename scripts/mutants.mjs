@@ -13,6 +13,8 @@ const COPIED = ['src', 'lib', 'test', 'cmake', 'scripts', 'examples', 'bench', '
 const COPIED_FILES = ['package.json', 'CMakeLists.txt', 'jest.config.js', 'README.md'];
 /** For one command. A mutation that makes tests wait for ever is found. */
 const TIMEOUT_MS = 600_000;
+/** For one test, which takes less without a mutation. */
+const TEST_TIMEOUT_MS = 90_000;
 
 /** A line is: file ## old code ==> new code ## test files that fail then. */
 function parse(line, index) {
@@ -45,10 +47,17 @@ function makeCopy(job) {
 
 const BUILD = ['scripts/build.mjs', '--debug'];
 
+const JEST_FLAGS = [
+  '--bail',
+  '--forceExit', // a failed test may leave a server
+  '--testEnvironment=./test/support/first-failure.js',
+  `--testTimeout=${TEST_TIMEOUT_MS}`,
+];
+
 /** The commands that test these files in this order. */
 function commandsFor(files) {
   const ofJest = files.filter((file) => !file.endsWith('.cc'));
-  const jest = ['node_modules/jest/bin/jest.js', '--bail', '--runTestsByPath', ...ofJest];
+  const jest = ['node_modules/jest/bin/jest.js', ...JEST_FLAGS, '--runTestsByPath', ...ofJest];
   return [
     ...files.filter((file) => file.endsWith('.cc')).map((file) => ['scripts/test.mjs', file]),
     ...(ofJest.length > 0 ? [BUILD, jest] : []),
@@ -61,9 +70,13 @@ async function outcomeOf(files, { cwd, env }) {
   for (const command of commandsFor(files)) {
     const options = { cwd, env: command.includes('--bail') ? { ...env, ...ofJest } : env };
     const run = [process.execPath, ...command];
-    const { code, isLate, text } = await runGroup(run, { ...options, timeoutMs: TIMEOUT_MS });
+    const { code, signal, isLate, text } = await runGroup(run, {
+      ...options,
+      timeoutMs: TIMEOUT_MS,
+    });
     if (code === 0) continue;
-    if (command !== BUILD && (isLate || code === 1)) return 'killed';
+    const isFound = isLate || signal || code === 1; // an assertion in C++ ends Jest by a signal
+    if (command !== BUILD && isFound) return 'killed';
     return `NOT RUN: ${command.join(' ')} ended with ${code}\n${text.slice(-2000)}`;
   }
   return 'SURVIVED';

@@ -59,6 +59,8 @@ TEST(RingLog, DropsAnActionAtTheMicrosecondThatTheNewestDoesNotNeedIt) {
     log.Push(newest);
     EXPECT_EQ(log.DropAndPlanRoom(1000, 1), room);
     EXPECT_EQ(log.size(), left);
+    log.DropUntil(newest);
+    EXPECT_EQ(log.size(), 0u);
   }
 }
 

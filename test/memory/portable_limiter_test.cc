@@ -187,6 +187,13 @@ TEST(PortableState, NumbersOfMoreThan32BitsComeAndGoWithLimits) {
   large.state = small.state;
   EXPECT_TRUE(large.Refund(large.Attempt(5, 5), 6, 5));
   EXPECT_EQ(large.Peek(6, 0).windows[0].used, kMax / 2);
+
+  Carrier late = bucket(kMax);
+  const Decision gone = late.Attempt(0, kMax / 4);
+  const Micros leaked = Micros{8} * (kMax / 4);
+  late.Attempt(leaked, kMax / 4);
+  EXPECT_FALSE(late.Refund(gone, leaked, kMax / 4));
+  EXPECT_EQ(late.Peek(leaked, 0).windows[0].used, kMax / 4);
 }
 
 // Kills: a state that a refusal brings under the limits of its call, because it starts a block.

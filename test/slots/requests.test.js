@@ -134,6 +134,7 @@ test('responses that are queued behind another one give their slots back when th
   await waitUntil('all are held', () => asked === 10 && limiter.stats().held === 10);
   client.destroy();
   await waitUntil('nothing is held', () => limiter.stats().held === 0);
+  expect(limiter.stats().leaked).toBe(0);
   server.close();
 });
 

@@ -1,0 +1,13 @@
+// A test environment in which the tests of a file that come after a failure are left out: for a mutation, one is enough.
+'use strict';
+
+const { TestEnvironment } = require('jest-environment-node');
+
+module.exports = class extends TestEnvironment {
+  #hasFailed = false;
+
+  handleTestEvent({ name, test }) {
+    if (name === 'test_fn_failure' || name === 'hook_failure') this.#hasFailed = true;
+    if (name === 'test_start' && this.#hasFailed) test.mode = 'skip';
+  }
+};
