@@ -24,5 +24,5 @@ module.exports = {
   testMatch: folders.map((folder) => `<rootDir>/test/${folder}/**/*.test.js`),
   modulePathIgnorePatterns: ['<rootDir>/build/'],
   testTimeout: 120_000 * patience,
-  maxWorkers: 2,
+  maxWorkers: 3, // on two cores, because many tests wait for servers
 };

@@ -18,8 +18,8 @@ const RACES = '^shared[.]SharedRace';
 const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
 /** These suites must run alone. */
 const SERIAL_JEST = '[.]serial[.]test[.]js$';
-/** Suites that are not built with the sanitizers, that measure, or whose subject is JavaScript alone. */
-const NOT_SANITIZED = '/test/(package|bench|examples|soak|wasm|middleware|corpus)/';
+/** Suites that are not built with the sanitizers, that measure, or whose subject is JavaScript or Lua alone. */
+const NOT_SANITIZED = '/test/((package|bench|examples|soak|wasm|middleware|corpus)/|redis/slots)';
 /** Run by the suite `jest-wasm`. */
 const WASM_JEST = '/test/wasm/';
 /** What runs on the module besides, in all suites and in the fast ones. */
@@ -134,12 +134,12 @@ const allSuites = {
   core: () => ctest(DEVELOPMENT, ['--exclude-regex', RACES], { env: ALL }),
   races,
   jest: () => jest('release', ignoring(SERIAL_JEST, WASM_JEST), ALL),
-  'jest-wasm': () => jestOnWasm('release', JEST_ON_WASM, ignoring(SERIAL_JEST), ALL),
+  'jest-wasm': () => jestOnWasm('release', JEST_ON_WASM, ignoring(SERIAL_JEST)),
   serial: () => jest('release', ['-i', '--testPathPatterns', SERIAL_JEST], ALL),
   types,
   asan: () => ctest('asan', ['--exclude-regex', SLOW_CTEST]),
   'jest-asan': jestUnderAsan,
-  fuzz: () => node('scripts/fuzz.mjs', ['--seconds=30']),
+  fuzz: () => node('scripts/fuzz.mjs', ['--seconds=10']),
   models: () => node('scripts/models.mjs', ['--small']),
   runtimes: () =>
     ['runtimes', 'hosts'].map((kind) => node('scripts/places.mjs', [kind])).every(Boolean),

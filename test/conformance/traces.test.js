@@ -28,7 +28,7 @@ const ONLY_SEED = process.env.ROLLGATE_SEED;
 
 function seedsFor({ pace }) {
   if (ONLY_SEED !== undefined) return [Number(ONLY_SEED)];
-  const every = Math.ceil(pace / STEPS);
+  const every = Math.ceil(pace / (2 * STEPS));
   const count = Math.min(every, Math.max(casesOf(every), FEWEST_SEEDS));
   return Array.from({ length: count }, (_, i) => i + 1);
 }
