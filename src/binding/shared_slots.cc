@@ -58,12 +58,12 @@ struct SharedSlots {
 
   shared::HeldTable<shared::Holders>& Table() {
     if (!region) [[unlikely]] {
-      Open();
+      AttachNow();
     }
     return region->table();
   }
 
-  ROLLGATE_COLD void Open() {
+  ROLLGATE_COLD void AttachNow() {
     region = std::make_unique<HeldRegion>(options);
     secret = region->secret();
     Napi::MemoryManagement::AdjustExternalMemory(env, kBytesToTell);

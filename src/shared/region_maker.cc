@@ -100,10 +100,6 @@ bool IsInMemory(const File& file) {
   return type == kTmpfs || type == kRamfs;
 }
 
-/// The part of the keys that would fit that a message does not propose: the memory that is left
-/// differs by some megabytes from one start of a program to the next.
-constexpr std::uint64_t kSpare = 32;
-
 /// The two leading digits, because free space changes all the time.
 std::uint64_t About(std::uint64_t number) {
   std::uint64_t unit = 1;
@@ -112,8 +108,7 @@ std::uint64_t About(std::uint64_t number) {
 }
 
 std::string Advice(const RegionOptions& options, std::uint64_t usable) {
-  const std::uint64_t most = Geometry::KeysIn(usable, options.record_words);
-  const std::uint64_t keys = About(most - most / kSpare);
+  const std::uint64_t keys = About(Geometry::KeysIn(usable, options.record_words));
   std::string advice = keys == 0 ? "; not even one id fits"
                                  : "; lower maxKeys from " + std::to_string(options.max_keys) +
                                        " to about " + std::to_string(keys);
@@ -129,13 +124,13 @@ std::string Advice(const RegionOptions& options, std::uint64_t usable) {
 void RequireRoom(const File& file, const std::string& path, const RegionOptions& options,
                  const Geometry& geometry, std::optional<std::uint64_t> bytes = std::nullopt) {
   const auto require = [&](std::uint64_t left, std::uint64_t usable, const std::string& where,
-                           const std::string& remedy = "") {
+                           const std::string& remedy = "", std::uint64_t spare = 0) {
     if (bytes.value_or(geometry.bytes()) <= usable) return;
     throw SharedError(SharedError::Kind::kSystem,
                       "the shared limiter '" + options.name + "' needs " +
                           std::to_string(geometry.bytes()) + " bytes for " + path + ", but " +
                           std::to_string(left) + " bytes are left " + where +
-                          Advice(options, usable) + remedy);
+                          Advice(options, usable - std::min(usable, spare)) + remedy);
   };
   // A file beyond this limit ends the process.
   struct rlimit limit = {};
@@ -155,7 +150,8 @@ void RequireRoom(const File& file, const std::string& path, const RegionOptions&
   if (!memory) return;
   require(memory->left, memory->Usable(),
           "within " + memory->name + " of " + std::to_string(memory->bytes) + " bytes (" +
-              memory->file + "), of which " + std::to_string(memory->kept) + " are kept free");
+              memory->file + "), of which " + std::to_string(memory->kept) + " are kept free",
+          "", memory->kept / 2);  // at its next start, the program may use more
 }
 
 /// Reserves space for all bytes, so that accesses cannot fail later. Without the lock, leaves room

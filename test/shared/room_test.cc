@@ -74,7 +74,7 @@ TEST(SharedRegionGeometry, KnowsHowManyIdsFit) {
 TEST_P(SharedRegionInRoom, IsRefusedBeyondTheContainersLimitAndNothingIsLeft) {
   Use(kLimit / 2);
   const std::uint64_t left = kLimit / 2;
-  const std::uint64_t keys = 72'000;  // about 31/32 of KeysIn(left - kKept, kRecordWords)
+  const std::uint64_t keys = 69'000;  // about KeysIn(left - kKept * 3 / 2, kRecordWords)
   ExpectError(Kind::kSystem,
               {"'api' needs " + std::to_string(BytesFor(200'000, kRecordWords)) + " bytes", path_,
                std::to_string(left) + " bytes are left",
@@ -85,7 +85,7 @@ TEST_P(SharedRegionInRoom, IsRefusedBeyondTheContainersLimitAndNothingIsLeft) {
               [&] { Region::Attach(InContainer(200'000)); });
   EXPECT_TRUE(Names().empty());
   EXPECT_EQ(Region::Attach(InContainer(keys)).header().max_keys, keys) << "as the message says";
-  EXPECT_GT(BytesFor(keys + keys / 16, kRecordWords), left - kKept) << "and hardly more would fit";
+  EXPECT_GT(BytesFor(keys + keys / 8, kRecordWords), left - kKept) << "and hardly more would fit";
 }
 
 TEST_P(SharedRegionInRoom, FitsExactlyIntoWhatIsLeft) {
@@ -104,10 +104,10 @@ TEST_P(SharedRegionInRoom, NamesMaxInIntervalWhereLogsAreKept) {
   Use(0);
   RegionOptions options = InContainer(5000);  // fits into a /dev/shm of 64 MB, which is asked first
   options.record_words = 512;
-  ExpectError(Kind::kSystem, {"lower maxKeys from 5000 to about 2000"},
+  ExpectError(Kind::kSystem, {"lower maxKeys from 5000 to about 1900"},
               [&] { Region::Attach(options); });
   options.has_log = true;
-  ExpectError(Kind::kSystem, {"to about 2000, or lower maxInInterval"},
+  ExpectError(Kind::kSystem, {"to about 1900, or lower maxInInterval"},
               [&] { Region::Attach(options); });
   options.max_keys = 1;
   options.record_words = 4096;
