@@ -3,7 +3,7 @@
 
 const { readPage } = require('../support/page-programs');
 
-/** By statement: the tests that fail if it does not hold, as 'file: title'. */
+/** By statement: the tests that fail if it does not hold, as 'file: title', or 'file: title # row # row' where some rows do. */
 const PROOFS = {
   '`limiter(id)` returns the milliseconds to wait, and `0` means allowed: `if (limiter(id))` is true for a refusal.':
     ['test/lib/calls.test.js: that needs no this and goes where functions go'],
@@ -38,29 +38,29 @@ const PROOFS = {
     ],
   "The package itself, and its default export, is `RateLimiter`, which creates limiters. The middleware is `const { rateLimit } = require('rollgate')` or `import { rateLimit } from 'rollgate'`. `RateLimiter({ windowMs, limit })` is an error.":
     [
-      'test/lib/loading.test.js: %s gives %s by require and import',
-      'test/lib/options.test.js: %s is refused as one of the middleware, with the hint %s',
+      "test/lib/loading.test.js: %s gives %s by require and import # ['rollgate', 'RateLimiter', NAMES",
+      "test/lib/options.test.js: %s is refused as one of the middleware, with the hint %s # ['windowMs', 'interval']",
     ],
   "Durations are numbers of milliseconds: `'1000'`, `'1m'` and `'60s'` are errors, and 60 is 60 ms.":
     [
-      'test/lib/options.test.js: %s: %p is a TypeError',
-      'test/lib/calls.test.js: makes the same limiter %s',
+      "test/lib/options.test.js: %s: %p is a TypeError # wrongType: ['1000', '60s'",
+      "test/lib/calls.test.js: makes the same limiter %s # ['without new'",
     ],
   'Unknown options are errors, not ignored: `points`, `duration`, `max`, `tokensPerInterval`, `reservoir`, `minTime`.':
     [
-      'test/lib/options.test.js: %s is refused with the hint %s',
+      "test/lib/options.test.js: %s is refused with the hint %s # ['points', ' # ['duration', ' # ['tokensPerInterval', ' # ['reservoir', ' # ['minTime', '",
       'test/lib/options.test.js: %s of the middleware is known to be one',
     ],
   '`undefined` means that an option is not set. So with `redis: process.env.REDIS_URL`, a limiter counts in memory where the variable is missing.':
     [
       'test/lib/options.test.js: that is undefined is as good as left out',
-      'test/redis/options.test.js: not a namespace and onError beside %p, a limiter in memory',
+      'test/redis/options.test.js: not a namespace and onError beside %p, a limiter in memory # [{ redis: undefined }, {}]',
     ],
   '`maxInInterval: 0` is an error. `limit: 0` of `rateLimit`, and `limits: 0` of a call, refuse everything.':
     [
-      'test/lib/options.test.js: %s: %p is a RangeError',
+      'test/lib/options.test.js: %s: %p is a RangeError # outOfRange: [0, -1, 0.5',
       'test/middleware/beside-express-rate-limit.test.js: limit 0',
-      'test/lib/call-limits.test.js: of %j refuses at %j for %p ms',
+      'test/lib/call-limits.test.js: of %j refuses at %j for %p ms # maxInInterval: 2 }, 0, 11]',
     ],
   "A window of a calendar day or month (`calendar: 'month'` in place of `interval`) requires `algorithm: 'fixed-window'`.":
     ["test/lib/calendar-limits.test.js: require the algorithm 'fixed-window'"],
@@ -82,10 +82,12 @@ const PROOFS = {
       'test/conformance/traces.test.js: never allows more than the rule, however many calls are made at once',
       'test/conformance/traces.test.js: the rule of %s can be kept and broken',
       'test/examples/start-page.test.js: two bursts around a boundary pass a fixed window, and no other algorithm',
+      "test/lib/algorithms.test.js: %s allows up to %i of 10 within an interval # ['sliding-window-log', 10] # ['fixed-window', 20] # ['gcra', 19]",
     ],
   'A `cost` that does not fit is refused as a whole. One above `maxInInterval` is an error (`ERR_ROLLGATE_COST`), because it can never fit.':
     [
       'test/conformance/behaviours/no-trace.js: peeks and refusals that do not count change nothing',
+      'test/conformance/traces.test.js: answers as the oracle: %s',
       'test/conformance/behaviours/errors.js: a wrong argument is an error, and nothing is counted',
     ],
   '`cost: 0` is an error; `peek` and `usage` ask without counting.': [
@@ -94,8 +96,9 @@ const PROOFS = {
   ],
   '`refund` and `settle` take the Decision object of `attempt` or `wait`, not an id and not a copy, and work once.':
     [
-      "test/conformance/behaviours/errors.js: another limiter's decision is refused, also where one settles by name",
+      "test/conformance/behaviours/errors.js: another limiter's decision is refused, and a copy of its own, also where one settles by name",
       'test/conformance/behaviours/errors.js: a wrong argument is an error, and nothing is counted',
+      'test/lib/costs.test.js: of the decision of another limiter or of none names settle',
       'test/conformance/behaviours/waiting.js: a call is let in at once if there is room, with a decision that can be refunded',
       'test/conformance/behaviours/costs.js: a settled attempt has the cost that it came to, once; at 0 it is refunded',
     ],
@@ -134,22 +137,25 @@ const PROOFS = {
     [
       'test/redis/calls.test.js: limiters of one namespace count together',
       'test/redis/keys.test.js: begin with a random namespace where none is given',
-      'test/kv/stores.test.js: %s: %j',
+      "test/kv/stores.test.js: %s: %j # ['namespace', undefined, TypeError",
     ],
   'Creating a limiter does no I/O: with a Redis that is down, it succeeds, and the first call fails.':
     [
       'test/redis/native-connection.test.js: connects, the constructor does not',
-      'test/redis/native-connection.test.js: fails at once where nobody listens, and metrics tell',
+      'test/redis/native-connection.test.js: finds out that a host does not exist, the constructor does not',
     ],
   "If Redis fails, the call fails by default (`onError: 'throw'`); nothing is allowed or refused by itself. `'allow'` allows, `'block'` refuses, `'memory'` counts in this process.":
     [
       'test/middleware/stores.test.js: without its server, requests fail, pass or are decided by onError; rules: %j',
+      'test/redis/lifetime.test.js: a program ends by itself # with a connection that is tried again and again',
       "test/redis/on-error.test.js: 'allow' allows as if every id were new",
       "test/redis/on-error.test.js: 'block' refuses for a second",
       "test/redis/on-error.test.js: 'memory' decides in memory until Redis answers again",
     ],
   "`onError` is for stores, not for mistakes: with `'allow'`, a wrong id or cost is an error, too.":
-    ["test/redis/on-error.test.js: '%s' softens decisions, never mistakes of the program"],
+    [
+      "test/redis/on-error.test.js: '%s' softens decisions, never mistakes of the program # [['allow'], ['block']",
+    ],
   'A full limiter forgets: in memory, after `maxKeys` ids (1,000,000 by default), a new id replaces the one nearest to expiry, which then begins at 0.':
     [
       'test/memory/table_test.cc: DropsTheIdNearestToExpiryWhateverHappenedBefore',
@@ -160,18 +166,20 @@ const PROOFS = {
     [
       'test/shared/regions.test.js: where the addon was built without it, construction says what it needs',
       'test/wasm/choice.test.js: what needs it is refused, with the alternative',
+      'test/wasm/choice.test.js: a client of Redis is asked',
       "test/redis/options.test.js: a user's client and a limiter in memory are not, and a wrong option is named first",
     ],
   "`lease` is refused together with `RateLimiter`'s default: it requires `countBlocked: false`.": [
-    'test/redis/leases.test.js: is refused %s',
+    "test/redis/leases.test.js: is refused %s # ['with the default'",
   ],
   'Permits that one process holds and does not use count as used for all others. `close()` gives them back, so close such a limiter before the program ends.':
     [
       'test/redis/leases.test.js: an attempt on a lease ends in the same turn, and other processes see its permits as used',
+      'test/redis/leases.test.js: a peek is decided here where the balance suffices; usage asks Redis',
     ],
   'A limiter does not keep a program running, also on Redis, and need not be closed for that.': [
     'test/lib/lifetime.test.js: with calls that are waited for and called back',
-    'test/redis/lifetime.test.js: a program ends by itself',
+    'test/redis/lifetime.test.js: a program ends by itself # with a limiter never used',
   ],
   'A pending `wait` keeps the program running until it is allowed.': [
     'test/lib/lifetime.test.js: with calls that are waited for and called back',
@@ -182,10 +190,10 @@ const PROOFS = {
       'test/conformance/behaviours/waiting.js: close ends waiting',
     ],
   'Your own client of Redis stays open after `close()`: end it yourself.': [
-    'test/redis/lifetime.test.js: a program ends by itself',
+    'test/redis/lifetime.test.js: a program ends by itself # when a client of its own is closed, which its limiter leaves open',
   ],
   '`rateLimit()` without options allows 5 requests a minute.': [
-    'test/middleware/beside-express-rate-limit.test.js: the defaults',
+    "test/middleware/beside-express-rate-limit.test.js: %s # ['the defaults', {}]",
   ],
   '`rateLimit`, `rateLimitFetch` and the Fastify plugin do not count refused requests (`countBlocked` is `false` by default).':
     [
@@ -193,50 +201,52 @@ const PROOFS = {
     ],
   'The default key is the address of the connection, and `X-Forwarded-For` is not believed: behind a proxy, all clients share one count until the proxy is trusted (`app.set("trust proxy", 1)`, or `trustProxy: 1` of `rateLimit`).':
     [
-      'test/middleware/clients.test.js: %p gives the key %s',
-      'test/middleware/clients.test.js: %s has the key %s, which is the default key',
+      "test/middleware/clients.test.js: %p gives the key %s # [undefined, '127.0.0.1', ['ROLLGATE_X_FORWARDED_FOR']] # [1, '198.51.100.7', []]",
+      "test/middleware/clients.test.js: %s has the key %s, which is the default key # const OTHERS = ['192.0.2.1'",
     ],
   'With `trust proxy` or `trustProxy` set to `true`, a client chooses its address, and is never limited.':
-    ['test/middleware/clients.test.js: %p gives the key %s'],
+    [
+      "test/middleware/clients.test.js: %p gives the key %s # [true, '192.0.2.66', ['ROLLGATE_TRUST_PROXY']]",
+    ],
   'IPv6 addresses of one /56 are one client; `ipv6Subnet: false` counts each address.': [
-    'test/middleware/clients.test.js: %s has the key %s, which is the default key',
-    'test/middleware/clients.test.js: %p may be a value or come from a function',
+    "test/middleware/clients.test.js: %s has the key %s, which is the default key # '2001:db8:1:200::/56']",
+    'test/middleware/clients.test.js: %p may be a value or come from a function # [false, ip]',
   ],
   'A `keyGenerator` that returns `req.ip` loses the /56. Call its third argument, `clientKey()`, for the default key.':
     [
-      'test/middleware/clients.test.js: a keyGenerator with the parameter clientKey, %j and %j: %s',
-      'test/middleware/clients.test.js: comes for keyGenerator %s: %p',
+      "test/middleware/clients.test.js: a keyGenerator with the parameter clientKey, %j and %j: %s # [{}, { ip: '2001:db8::1' }, '2001:db8::/56']",
+      "test/middleware/clients.test.js: comes for keyGenerator %s: %p # [(req) => req.ip, ['ROLLGATE_BARE_IP_KEY']]",
     ],
   'All keys of a limiter are in one space, so a user whose id is an address shares the count of that address: give ids of users a prefix.':
     [
-      'test/middleware/clients.test.js: a keyGenerator with the parameter clientKey, %j and %j: %s',
-      'test/middleware/clients.test.js: %s has the key %s, which is the default key',
+      "test/middleware/clients.test.js: a keyGenerator with the parameter clientKey, %j and %j: %s # { 'x-user': '2001:db8::1' } }, '2001:db8::1']",
+      "test/middleware/clients.test.js: %s has the key %s, which is the default key # const OTHERS = ['192.0.2.1'",
     ],
   'Each call of `rateLimit` counts for itself. One middleware that is mounted twice counts a request twice.':
     [
-      'test/middleware/errors.test.js: is one warning: %s',
-      'test/middleware/errors.test.js: is counted twice',
+      'test/middleware/errors.test.js: is one warning: %s # by one middleware used twice # not in two limiters',
+      'test/middleware/errors.test.js: has both counts',
     ],
   'By default, `X-RateLimit-*` headers are sent and the standard ones are not. `Retry-After` and the headers are in seconds, `timeLeft` is in milliseconds.':
     [
-      'test/middleware/beside-express-rate-limit.test.js: the defaults',
+      "test/middleware/beside-express-rate-limit.test.js: %s # ['the defaults', {}]",
       'test/middleware/fetch.test.js: handler gives the response of a refusal',
     ],
   'A request whose `cost` is above the limit is refused without `Retry-After`, because it can never pass. `attempt` throws for such a cost.':
     [
-      'test/middleware/costs.test.js: cost as %s is what the request uses, unless it can never pass',
+      "test/middleware/costs.test.js: cost as %s is what the request uses, unless it can never pass # ['a function', {",
       'test/conformance/behaviours/errors.js: a wrong argument is an error, and nothing is counted',
     ],
   'If the store or one of your functions fails, the error goes to `next`: the request neither passes nor gets 429. `passOnStoreError: true` lets it pass if the store failed, but not if the key is no id.':
     [
-      'test/middleware/errors.test.js: in %s',
+      "test/middleware/errors.test.js: in %s # ...ofEach('keyGenerator'), # ['the limiter, later'",
       'test/middleware/errors.test.js: lets requests pass, without headers',
       'test/middleware/errors.test.js: leaves the errors of other functions, and keys that are no ids',
     ],
   'With `skipSuccessfulRequests`, a request counts until its response is finished, and is taken back then if it succeeded: so simultaneous requests cannot exceed the limit.':
     [
       'test/middleware/disconnects.test.js: of eight logins that are cancelled, three reach the password check',
-      'test/middleware/disconnects.test.js: with %s, an answer of %i leaves a count of %i',
+      "test/middleware/disconnects.test.js: with %s, an answer of %i leaves a count of %i # ['skipSuccessfulRequests', 200, 0] # ['skipSuccessfulRequests', 401, 1]",
     ],
   '`ConcurrencyLimiter` limits what runs at once, `RateLimiter` how often something begins: `maxInInterval: 1` does not keep two actions from running at the same time.':
     [
@@ -266,9 +276,9 @@ const PROOFS = {
     ],
   '`run` within `run` of the same id waits for itself if no slot is left; a `deadline` ends that.':
     ['test/slots/behaviours.js: run within run waits for a slot of its own'],
-  'In memory, a call that waits for a slot keeps the program running only if it has a `deadline` or the limiter has a `maxAge`, unlike `wait` of a rate limiter.':
+  'In memory, a call that waits for a slot keeps the program running only if it has a `deadline`, the limiter a `maxAge`, or, for up to 30 s, other calls in line another `priority`, unlike `wait` of a rate limiter.':
     [
-      'test/slots/lifetime.test.js: a waiting call keeps a program up until maxAge or its deadline, if any: %j, %j',
+      "test/slots/lifetime.test.js: a waiting call keeps a program up until maxAge or its deadline, if any: %j, %j # [{}, {}, 'nothing'] # [{ maxAge: 50 }, {}, 'a slot'] # [{}, { deadline: 50 }, 'ERR_",
       'test/lib/lifetime.test.js: with calls that are waited for and called back',
     ],
   'On Redis, `acquire`, `usage` and `release` return promises.': [
@@ -285,19 +295,56 @@ const PROOFS = {
   'A synchronous call throws its error; with a callback, the error is the first argument; a method that returns a promise rejects.':
     [
       'test/conformance/behaviours/together.js: the answer of several comes at once or as a promise, by the store',
-      'test/lib/calls.test.js: throws ERR_ROLLGATE_CALLBACK for %p and records nothing',
+      "test/lib/calls.test.js: throws ERR_ROLLGATE_CALLBACK for %p and records nothing # [null], ['callback']",
       'test/conformance/behaviours/calls.js: calls back with timeLeft and actionsLeft or an error, never in the same tick',
       'test/conformance/behaviours/waiting.js: a wrong argument rejects the promise, also where other calls throw',
-      'test/lib/call-limits.test.js: %s rejects options, and counts nothing',
+      "test/lib/call-limits.test.js: %s rejects options, and counts nothing # ['limit', 'wouldLimit'",
     ],
 };
 
-/** A title is whole, between quotation marks or, in C++, at the end of the test's arguments. */
-function isThere(proof) {
-  const [, file, title] = proof.match(/^(.+?): (.+)$/);
-  const text = readPage(file);
-  return [`'${title}'`, `"${title}"`, `, ${title})`].some((written) => text.includes(written));
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/** Whether a source has a test of this title, not skipped, in none of its comments; and these rows of a table. */
+function hasTest(source, title, rows = []) {
+  const quoted = `(?:'${escaped(title)}'|"${escaped(title)}")`;
+  const ways = [
+    `^\\s*test\\(\\s*${quoted}`,
+    `^(?!\\s*//).*\\)\\(\\s*${quoted}`, // after the table of test.each
+    `^\\s*(?:async )?${quoted}(?:\\(|: )`, // a behaviour
+    `^TEST(?:_[FP])?\\(\\w+, ${escaped(title)}\\)`,
+  ];
+  const isTest = ways.some((way) => new RegExp(way, 'm').test(source));
+  return isTest && !source.includes('.skip.each(') && rows.every((row) => source.includes(row));
 }
+
+function isThere(proof) {
+  const [, file, rest] = proof.match(/^(.+?): (.+)$/);
+  return hasTest(readPage(file), ...splitRows(rest));
+}
+
+function splitRows(text) {
+  const [title, ...rows] = text.split(' # ');
+  return [title, rows];
+}
+
+// Kills: a title that only a comment or a skipped test has; a test that no way finds.
+test('a title counts where a test has it', () => {
+  const are = (...sources) => sources.map((source) => hasTest(source, 'a %s', ['row']));
+  const tests = ["  test('a %s', run)", "])('a %s', run)", "])(\n  'a %s',\n  run)"];
+  const behaviours = ["  async 'a %s'(suite) {}", "  'a %s': run", '  "a %s"(suite) {}'];
+  const found = [...tests, ...behaviours].map((source) => `['row']\n${source}`);
+  expect(are(...found)).toEqual(found.map(() => true));
+  const others = [
+    "test.skip('a %s', run)",
+    "// test('a %s', run)",
+    "// ])('a %s', run)",
+    "test.skip.each([\n])('a %s', run)",
+    "f('a %s')",
+  ];
+  const missing = [...others.map((source) => `['row']\n${source}`), "test('a %s', run)"];
+  expect(are(...missing)).toEqual(missing.map(() => false));
+  expect(hasTest('TEST_P(Table, Drops) {', 'Drops')).toBe(true);
+});
 
 // Kills: a statement that was added to the page or changed there, without a look at its tests.
 test('the statements of the page are those of the table, in its order', () => {

@@ -157,7 +157,7 @@ describe('a request that is counted twice', () => {
   });
 
   // Kills: a second count that is taken back.
-  test('is counted twice', async () => {
+  test('has both counts', async () => {
     const middleware = rateLimit({ logger: newLogger() });
     await get(appWith(middleware, middleware));
     expect((await middleware.getKey('127.0.0.1')).totalHits).toBe(2);

@@ -109,6 +109,24 @@ describe('without the addon', () => {
       expect(message).toMatch(/client of ioredis or redis/);
   });
 
+  // Kills: a refusal of every limiter on Redis.
+  test('a client of Redis is asked', async () => {
+    const { type, waits } = await ask(
+      installed(),
+      `
+      const answers = [[0], [7000]];
+      const client = { isOpen: true, sendCommand: async () => answers.shift() };
+      const limiter = RateLimiter({ ...LIMITS, redis: client, namespace: 'n' });
+      (async () => {
+        const waits = [await limiter('a'), await limiter('a')];
+        print(() => ({ type: limiter.detectedClientType, waits }));
+      })();
+      `,
+      { env: { ROLLGATE_BINDING: 'wasm' } },
+    );
+    expect([type, waits]).toEqual(['node-redis', [0, 7]]);
+  });
+
   test.each([
     [
       'a variable',

@@ -2,6 +2,7 @@
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
+const RateLimiter = require('../../..');
 const { usedOf } = require('../usage');
 
 const DIFFERENT_IDS = [
@@ -92,7 +93,9 @@ module.exports = {
       ...names.split(' ').map((name) => () => limiter[name]('a')),
       () => limiter('a'),
       () => limiter.attemptMany(['a']),
+      () => RateLimiter.attemptAll([{ limiter, id: 'a' }]),
       () => limiter.refund(decision),
+      () => limiter.settle(decision, 1),
       () => limiter.block('a', 5),
       () => limiter.setLimits([{ interval: 60_000, maxInInterval: 5 }]),
       rejecting(limiter, 'a'),

@@ -126,7 +126,9 @@ module.exports = {
     }
   },
 
-  async "another limiter's decision is refused, also where one settles by name"(suite) {
+  async "another limiter's decision is refused, and a copy of its own, also where one settles by name"(
+    suite,
+  ) {
     const { make, codeOf } = suite;
     for (const [options, actual] of [
       [ONE, 1],
@@ -134,7 +136,8 @@ module.exports = {
     ]) {
       const [mine, other] = [make(options), make(options)];
       const decision = await other.attempt('a');
-      for (const wrong of [decision, { ...decision }]) {
+      const copy = { ...(await mine.attempt('a')) };
+      for (const wrong of [decision, { ...decision }, copy]) {
         expect(await codeOf(() => mine.refund(wrong))).toBe('ERR_ROLLGATE_DECISION');
         expect(await codeOf(() => mine.settle(wrong, actual))).toBe('ERR_ROLLGATE_DECISION');
       }
