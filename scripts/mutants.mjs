@@ -13,8 +13,10 @@ const COPIED = ['src', 'lib', 'test', 'cmake', 'scripts', 'examples', 'bench', '
 const COPIED_FILES = ['package.json', 'CMakeLists.txt', 'jest.config.js', 'README.md'];
 /** For one command. A mutation that makes tests wait for ever is found. */
 const TIMEOUT_MS = 600_000;
-/** For one test, which takes less without a mutation. */
-const TEST_TIMEOUT_MS = 90_000;
+/** For one test, which takes less without a mutation; times ROLLGATE_PATIENCE. */
+const TEST_TIMEOUT_MS = 60_000;
+/** An assertion or a fault in C++ ends Jest by one of these. */
+const CRASHES = ['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE'];
 
 /** A line is: file ## old code ==> new code ## test files that fail then. */
 function parse(line, index) {
@@ -51,13 +53,13 @@ const JEST_FLAGS = [
   '--bail',
   '--forceExit', // a failed test may leave a server
   '--testEnvironment=./test/support/first-failure.js',
-  `--testTimeout=${TEST_TIMEOUT_MS}`,
 ];
 
 /** The commands that test these files in this order. */
-function commandsFor(files) {
+function commandsFor(files, patience) {
   const ofJest = files.filter((file) => !file.endsWith('.cc'));
-  const jest = ['node_modules/jest/bin/jest.js', ...JEST_FLAGS, '--runTestsByPath', ...ofJest];
+  const flags = [...JEST_FLAGS, `--testTimeout=${TEST_TIMEOUT_MS * patience}`];
+  const jest = ['node_modules/jest/bin/jest.js', ...flags, '--runTestsByPath', ...ofJest];
   return [
     ...files.filter((file) => file.endsWith('.cc')).map((file) => ['scripts/test.mjs', file]),
     ...(ofJest.length > 0 ? [BUILD, jest] : []),
@@ -67,7 +69,7 @@ function commandsFor(files) {
 /** Runs the tests in a copy until one fails. */
 async function outcomeOf(files, { cwd, env }) {
   const ofJest = { ROLLGATE_PREBUILD: join(cwd, 'build/debug'), ROLLGATE_TESTS: 'all' };
-  for (const command of commandsFor(files)) {
+  for (const command of commandsFor(files, Number(env.ROLLGATE_PATIENCE))) {
     const options = { cwd, env: command.includes('--bail') ? { ...env, ...ofJest } : env };
     const run = [process.execPath, ...command];
     const { code, signal, isLate, text } = await runGroup(run, {
@@ -75,9 +77,9 @@ async function outcomeOf(files, { cwd, env }) {
       timeoutMs: TIMEOUT_MS,
     });
     if (code === 0) continue;
-    const isFound = isLate || signal || code === 1; // an assertion in C++ ends Jest by a signal
+    const isFound = isLate || CRASHES.includes(signal) || code === 1;
     if (command !== BUILD && isFound) return 'killed';
-    return `NOT RUN: ${command.join(' ')} ended with ${code}\n${text.slice(-2000)}`;
+    return `NOT RUN: ${command.join(' ')} ended with ${code ?? signal}\n${text.slice(-2000)}`;
   }
   return 'SURVIVED';
 }
@@ -120,6 +122,8 @@ await main('mutants', async () => {
   // Some faults are rare under random schedules.
   const env = { ROLLGATE_SCHEDULES: '192', ...process.env, ROLLGATE_PATIENCE };
   const copies = Array.from({ length: jobs }, (_, job) => makeCopy(job));
+  const before = await outcomeOf(wanted[0].tests, { cwd: copies[0], env });
+  if (before !== 'SURVIVED') throw new Error(`the first tests fail without a mutation: ${before}`);
   const survivors = [];
   await forEach(wanted, jobs, async (mutation, job) => {
     const outcome = await tryMutation(mutation, { cwd: copies[job], env });

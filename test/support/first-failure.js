@@ -8,6 +8,7 @@ module.exports = class extends TestEnvironment {
 
   handleTestEvent({ name, test }) {
     if (name === 'test_fn_failure' || name === 'hook_failure') this.#hasFailed = true;
-    if (name === 'test_start' && this.#hasFailed) test.mode = 'skip';
+    // Errors of hooks are already in the tests of their group.
+    if (name === 'test_start' && this.#hasFailed && test.errors.length === 0) test.mode = 'skip';
   }
 };
