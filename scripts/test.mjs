@@ -134,7 +134,7 @@ const allSuites = {
   core: () => ctest(DEVELOPMENT, ['--exclude-regex', RACES], { env: ALL }),
   races,
   jest: () => jest('release', ignoring(SERIAL_JEST, WASM_JEST), ALL),
-  'jest-wasm': () => jestOnWasm('release', JEST_ON_WASM, ignoring(SERIAL_JEST)),
+  'jest-wasm': () => jestOnWasm('release', JEST_ON_WASM, ignoring(SERIAL_JEST), ALL),
   serial: () => jest('release', ['-i', '--testPathPatterns', SERIAL_JEST], ALL),
   types,
   asan: () => ctest('asan', ['--exclude-regex', SLOW_CTEST]),
