@@ -18,12 +18,14 @@ const TEST_TIMEOUT_MS = 60_000;
 /** An assertion or a fault in C++ ends Jest by one of these. */
 const CRASHES = ['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE'];
 
+const isTest = (file) => /([.]test[.]js|_test[.]cc)$/.test(file);
+
 /** A line is: file ## old code ==> new code ## test files that fail then. */
 function parse(line, index) {
   const [file, change, tests] = line.split(' ## ');
   const [before, after] = change?.split(' ==> ') ?? [];
-  if (after === undefined || !tests)
-    throw new Error(`mutation ${index + 1} is not complete: ${line}`);
+  const isComplete = after !== undefined && tests?.split(' ').every(isTest);
+  if (!isComplete) throw new Error(`mutation ${index + 1} is not complete: ${line}`);
   return { number: index + 1, line, file, before, after, tests: tests.split(' ') };
 }
 
@@ -67,15 +69,12 @@ function commandsFor(files, patience) {
 }
 
 /** Runs the tests in a copy until one fails. */
-async function outcomeOf(files, { cwd, env }) {
+async function outcomeOf(files, { cwd, env, timeoutMs = TIMEOUT_MS }) {
   const ofJest = { ROLLGATE_PREBUILD: join(cwd, 'build/debug'), ROLLGATE_TESTS: 'all' };
   for (const command of commandsFor(files, Number(env.ROLLGATE_PATIENCE))) {
     const options = { cwd, env: command.includes('--bail') ? { ...env, ...ofJest } : env };
     const run = [process.execPath, ...command];
-    const { code, signal, isLate, text } = await runGroup(run, {
-      ...options,
-      timeoutMs: TIMEOUT_MS,
-    });
+    const { code, signal, isLate, text } = await runGroup(run, { ...options, timeoutMs });
     if (code === 0) continue;
     const isFound = isLate || CRASHES.includes(signal) || code === 1;
     if (command !== BUILD && isFound) return 'killed';
@@ -84,9 +83,11 @@ async function outcomeOf(files, { cwd, env }) {
   return 'SURVIVED';
 }
 
-/** The outcome of the tests with this mutation. */
+const isJavaScript = (path) => /\.m?js$/.test(path);
+
+/** The outcome of the tests with this mutation. Jest would fail, too, without a file or with one that is no program. */
 async function tryMutation({ file, before, after, tests }, { cwd, env }) {
-  const missing = tests.find((test) => !existsSync(join(root, test))); // Jest would fail, too
+  const missing = [file, ...tests].find((name) => !existsSync(join(cwd, name)));
   if (missing) return `NOT RUN: there is no file ${missing}`;
   const path = join(cwd, file);
   const source = readFileSync(path, 'utf8');
@@ -98,7 +99,10 @@ async function tryMutation({ file, before, after, tests }, { cwd, env }) {
   };
   try {
     write(parts.join(after));
+    if (isJavaScript(path)) must(process.execPath, ['--check', path]);
     return await outcomeOf(tests, { cwd, env });
+  } catch ({ message }) {
+    return `NOT RUN: ${message}`;
   } finally {
     write(source);
   }
@@ -122,8 +126,10 @@ await main('mutants', async () => {
   // Some faults are rare under random schedules.
   const env = { ROLLGATE_SCHEDULES: '192', ...process.env, ROLLGATE_PATIENCE };
   const copies = Array.from({ length: jobs }, (_, job) => makeCopy(job));
-  const before = await outcomeOf(wanted[0].tests, { cwd: copies[0], env });
-  if (before !== 'SURVIVED') throw new Error(`the first tests fail without a mutation: ${before}`);
+  const tests = [...new Set(wanted.flatMap((mutation) => mutation.tests))].filter(existsSync);
+  const all = { cwd: copies[0], env, timeoutMs: TIMEOUT_MS * Math.ceil(tests.length / 20) };
+  const unchanged = await outcomeOf(tests, all);
+  if (unchanged !== 'SURVIVED') throw new Error(`tests fail without a mutation: ${unchanged}`);
   const survivors = [];
   await forEach(wanted, jobs, async (mutation, job) => {
     const outcome = await tryMutation(mutation, { cwd: copies[job], env });
