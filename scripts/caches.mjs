@@ -115,7 +115,9 @@ function show() {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { clear } = parseArgs({ options: { clear: { type: 'string' } } }).values;
-  removeInterrupted(dirname(cacheOf('npm')));
-  await main('caches', () => (clear ? remove(cacheOf(clear)) : show()));
+  await main('caches', () => {
+    const { clear } = parseArgs({ options: { clear: { type: 'string' } } }).values;
+    removeInterrupted(dirname(cacheOf('npm')));
+    return clear === undefined ? show() : remove(cacheOf(clear));
+  });
 }

@@ -19,7 +19,7 @@ const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
 /** These suites must run alone. */
 const SERIAL_JEST = '[.]serial[.]test[.]js$';
 /** Suites that are not built with the sanitizers, that measure, or whose subject is JavaScript or Lua alone. */
-const NOT_SANITIZED = '/test/((package|bench|examples|soak|wasm|middleware|corpus)/|redis/slots)';
+const NOT_SANITIZED = '/test/((package|bench|examples|soak|wasm|middleware|corpus)/|redis/slots-)';
 /** Run by the suite `jest-wasm`. */
 const WASM_JEST = '/test/wasm/';
 /** What runs on the module besides, in all suites and in the fast ones. */
@@ -177,6 +177,8 @@ function cppFile(file) {
 function suitesOf(files) {
   const missing = files.find((file) => !existsSync(file));
   if (missing) throw new Error(`there is no file ${missing}`);
+  const other = files.find((file) => !/([.]test[.]js|_test[.]cc)$/.test(file));
+  if (other) throw new Error(`${other} is no test: its name would end in .test.js or _test.cc`);
   const sources = files.filter((file) => file.endsWith('.cc'));
   const scripts = files.filter((file) => !file.endsWith('.cc'));
   const suites = Object.fromEntries(sources.map((file) => [file, () => cppFile(file)]));
@@ -189,8 +191,9 @@ function chosenSuites({ all, only, files }) {
   if (files.length > 0) return suitesOf(files);
   const suites = all ? { ...allSuites, ...onRequest } : fastSuites;
   const names = only?.split(',') ?? Object.keys(all ? allSuites : fastSuites);
-  const wrong = names.find((name) => !(name in suites));
-  if (wrong) throw new Error(`--only takes ${Object.keys(suites).join(', ')}, not ${wrong}`);
+  const wrong = names.find((name) => !Object.hasOwn(suites, name));
+  if (wrong !== undefined)
+    throw new Error(`--only takes ${Object.keys(suites).join(', ')}, not ${wrong}`);
   return Object.fromEntries(names.map((name) => [name, suites[name]]));
 }
 
