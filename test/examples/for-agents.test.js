@@ -62,7 +62,7 @@ const PROOFS = {
       'test/middleware/beside-express-rate-limit.test.js: limit 0',
       'test/lib/call-limits.test.js: of %j refuses at %j for %p ms # maxInInterval: 2 }, 0, 11]',
     ],
-  "A window of a calendar day or month (`calendar: 'month'` in place of `interval`) requires `algorithm: 'fixed-window'`.":
+  "A window of a calendar day or month (`calendar: 'month'` in place of `interval`, in an entry of `limits`) requires `algorithm: 'fixed-window'`.":
     ["test/lib/calendar-limits.test.js: require the algorithm 'fixed-window'"],
   '`RateLimiter` counts refused attempts (`countBlocked` is `true` by default), so a client that tries again too early stays refused.':
     [
