@@ -92,7 +92,7 @@ describe('a program that is busy for longer than commandTimeout', () => {
     let isBusy = true;
     const work = () => {
       if (!isBusy) return;
-      blockFor(60);
+      blockFor(70); // commandTimeout is no multiple of it, so the deadline passes during a turn
       setImmediate(work);
     };
     work();
