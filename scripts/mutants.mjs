@@ -25,7 +25,8 @@ function parse(line, index) {
   const [file, change, tests] = line.split(' ## ');
   const [before, after] = change?.split(' ==> ') ?? [];
   const isComplete = after !== undefined && tests?.split(' ').every(isTest);
-  if (!isComplete) throw new Error(`mutation ${index + 1} is not complete: ${line}`);
+  if (!isComplete)
+    throw new Error(`mutation ${index + 1} lacks a part, or names a file that is no test: ${line}`);
   return { number: index + 1, line, file, before, after, tests: tests.split(' ') };
 }
 
@@ -129,7 +130,9 @@ await main('mutants', async () => {
   const tests = [...new Set(wanted.flatMap((mutation) => mutation.tests))].filter(existsSync);
   const all = { cwd: copies[0], env, timeoutMs: TIMEOUT_MS * Math.ceil(tests.length / 20) };
   const unchanged = await outcomeOf(tests, all);
-  if (unchanged !== 'SURVIVED') throw new Error(`tests fail without a mutation: ${unchanged}`);
+  if (unchanged === 'killed')
+    throw new Error('the tests fail without a mutation, too: no mutation was tried');
+  if (unchanged !== 'SURVIVED') throw new Error(unchanged);
   const survivors = [];
   await forEach(wanted, jobs, async (mutation, job) => {
     const outcome = await tryMutation(mutation, { cwd: copies[job], env });
