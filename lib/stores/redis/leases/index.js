@@ -189,16 +189,23 @@ class Leases {
   }
 
   #askOther(call) {
-    const leased = this.#ids.get(call.id);
-    if (call.operation === OPERATIONS.PEEK || leased === undefined) {
+    const { operation, id } = call;
+    const clears = operation === OPERATIONS.CLEAR;
+    const blocks = operation === OPERATIONS.BLOCK && call.ms > 0;
+    const leased = this.#ids.get(id);
+    if (clears && leased !== undefined) this.#requests.drop(leased);
+    if (blocks && leased !== undefined) this.#requests.revoke(leased);
+    this.#requests.flush(); // what was called before is decided before
+    if (operation === OPERATIONS.PEEK) {
       this.#backend.ask(call);
       return;
     }
-    if (call.operation === OPERATIONS.CLEAR) this.#requests.drop(leased);
-    if (call.operation === OPERATIONS.BLOCK && call.ms > 0) this.#requests.revoke(leased);
-    leased.forgetRefusal();
+    leased?.forgetRefusal();
     const done = (failed, result) => {
-      leased.forgetRefusal();
+      const known = this.#ids.get(id);
+      // A lease that was granted meanwhile may be from before the call.
+      if ((clears || blocks) && known !== undefined) this.#requests.revoke(known);
+      known?.forgetRefusal();
       call.done(failed, result);
     };
     this.#backend.ask({ ...call, done });
@@ -219,7 +226,7 @@ class Leases {
         queueMicrotask(() => done(null, true));
         return;
       }
-      this.#requests.plan(leased, true);
+      this.#requests.revoke(leased); // a refund must not open it again
       this.#whenSent(uses, () => done(null, !Number.isNaN(uses.moment)));
     } else if (uses.moment === undefined) {
       this.#whenSent(uses, () => this.#settle(call));
@@ -271,6 +278,7 @@ class Leases {
 
   /** Leases that were given stay valid. */
   setLimits(next) {
+    this.#requests.flush();
     this.#backend.setLimits(next);
     this.#windows = next.windows;
     this.#requests.longestWindow = longestOf(next.windows);

@@ -42,6 +42,10 @@ class LeasedId {
   balance = 0;
   ends = 0; // by the server's clock, in us
   sentAt = { boot: 0, steady: 0, wall: 0 };
+  /** Whether it decides nothing more, because the server has been told something that it does not know. */
+  isRevoked = false;
+  /** How often its refusal was forgotten. One that was on its way then may be out of date. */
+  forgettings = 0;
   /** When a lease was asked for last. */
   askedAt = Number.NEGATIVE_INFINITY;
   /** @type {Uses[]} */
@@ -122,11 +126,12 @@ class LeasedId {
     this.#permits = permits;
     this.ends = at + this.#length * 1000;
     this.sentAt = sentAt;
+    this.isRevoked = false;
     this.uses = [];
   }
 
   hasEnded(now) {
-    return this.age(now) >= this.#length * TRUSTED;
+    return this.isRevoked || this.age(now) >= this.#length * TRUSTED;
   }
 
   /** How long ago the lease was asked for, at most. */
@@ -212,15 +217,22 @@ class LeasedId {
     }
     // By a user's clock that has stepped back, the reply is no later than what was sent.
     const at = Math.max(now, sentAt);
-    this.#refusal = { cost, until: sentAt + holdsFor, at, numbers: Float64Array.from(numbers) };
+    this.#refusal = {
+      cost,
+      sentAt,
+      until: sentAt + holdsFor,
+      at,
+      numbers: Float64Array.from(numbers),
+    };
   }
 
   /** The numbers of a refusal that holds now; undefined without one. */
   refused(cost, now) {
     const refusal = this.#refusal;
     if (refusal === null) return undefined;
-    if (now >= refusal.until) this.#refusal = null;
-    if (now >= refusal.until || cost < refusal.cost) return undefined;
+    const isOver = now >= refusal.until || now < refusal.sentAt;
+    if (isOver) this.#refusal = null;
+    if (isOver || cost < refusal.cost) return undefined;
     const passed = Math.max(0, now - refusal.at);
     return refusal.numbers.map((number, i) =>
       isDuration(i) ? Math.max(0, Math.ceil(number - passed)) : number,
@@ -228,6 +240,7 @@ class LeasedId {
   }
 
   forgetRefusal() {
+    this.forgettings += 1;
     this.#refusal = null;
   }
 }

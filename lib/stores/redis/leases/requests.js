@@ -33,11 +33,10 @@ class Request {
   attempts = new Set();
   /** Called when it has ended. */
   listeners = [];
+  /** That of the id when it was sent. */
+  forgettings = 0;
   /** How many of its calls have not ended. */
   pending = 0;
-  /** Whether another one is planned meanwhile, and whether that asks for a lease. */
-  isFollowed = false;
-  nextAsks = false;
 
   /** Whether attempts have to wait for it: not for one that brings no lease. */
   get isOrdered() {
@@ -104,12 +103,15 @@ class Requests {
     this.#ask({ ...call, done });
   }
 
-  /** Everything about the id that is to be sent goes at the end of this microtask's turn. */
+  /**
+   * Everything about the id that is to be sent goes at the end of this microtask's turn. While a request is on its way,
+   * an open lease is settled with it.
+   */
   plan(leased, asks) {
     const { request } = leased;
     if (request?.isSent) {
-      request.isFollowed = true;
-      request.nextAsks ||= asks;
+      const settled = this.#close(leased, request);
+      this.#lease(leased, request, { ...this.#readClocks() }, { settled });
       return;
     }
     if (request === null) {
@@ -130,6 +132,7 @@ class Requests {
     const { request } = leased;
     const sentAt = { ...this.#readClocks() };
     request.isSent = true;
+    request.forgettings = leased.forgettings;
     request.pending += 1; // until all calls are made
     for (const number of leased.givenUp.splice(0)) {
       this.#lease(leased, request, sentAt, { settled: { number, unused: 0, uses: [], ends: 0 } });
@@ -177,7 +180,8 @@ class Requests {
   /** Ends an attempt unless close() has. */
   #answer(leased, request, sentAt, call, failed, numbers) {
     if (!request.attempts.delete(call)) return;
-    if (failed === null && numbers[NUMBERS.BLOCKED] !== 0 && leased.wanted > 0) {
+    const isRefusal = failed === null && numbers[NUMBERS.BLOCKED] !== 0;
+    if (isRefusal && leased.wanted > 0 && request.forgettings === leased.forgettings) {
       leased.refuse(call.cost, numbers, sentAt.steady, this.#readClocks().steady);
       request.brought = Number.POSITIVE_INFINITY;
     }
@@ -207,7 +211,7 @@ class Requests {
       if (failed === null) {
         const { steady } = this.#readClocks();
         this.#roundTrip = steady - sentAt.steady;
-        leased.show(numbers, steady);
+        if (wanted !== NONE || leased.number === NONE) leased.show(numbers, steady);
         this.#settled(settled, uses, ages, longestWindow, numbers);
         this.#granted(leased, request, sentAt, wanted, numbers);
       } else {
@@ -259,7 +263,6 @@ class Requests {
     leased.request = null;
     if (request.wants) leased.brought = request.brought;
     this.#unended.delete(leased);
-    if (request.isFollowed) this.plan(leased, request.nextAsks);
     for (const listener of request.listeners) listener();
     this.#serve(leased);
     if (this.#isClosing && this.#unended.size === 0) this.#ended();
@@ -268,7 +271,9 @@ class Requests {
   /** What the id has, or is granted, is given back. */
   revoke(leased) {
     if (leased.request !== null) leased.request.isRevoked = true;
-    if (leased.number !== NONE) this.plan(leased, false);
+    if (leased.number === NONE) return;
+    leased.isRevoked = true; // also in this turn, at whose end it goes
+    this.plan(leased, false);
   }
 
   /** The server has forgotten the lease, or will: it is not settled. */
@@ -295,6 +300,7 @@ class Requests {
     const now = this.#readClocks();
     for (const leased of this.#open) {
       const age = leased.age(now);
+      if (age < 0) continue; // by a user's clock that has stepped back
       if (age < this.#length) break;
       if (age > this.#length + GUARD_MS + this.#longestWindow) this.drop(leased);
       else this.plan(leased, false);
