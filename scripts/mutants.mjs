@@ -1,11 +1,12 @@
 // Applies each mutation of test/mutants.txt to a copy of the project, runs the tests that should fail until one does,
 // and prints the mutations that survive:
-//   npm run mutants [-- --jobs=2] [--only=gcra] [--from=20]
+//   npm run mutants [-- --jobs=2] [--only=gcra] [--from=LINE]
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './build.mjs';
 import { forEach, main, must } from './lib/commands.mjs';
+import { isTest } from './lib/files.mjs';
 import { runGroup } from './lib/process-group.mjs';
 import { linkPackages } from './lib/revision.mjs';
 
@@ -18,22 +19,20 @@ const TEST_TIMEOUT_MS = 60_000;
 /** An assertion or a fault in C++ ends Jest by one of these. */
 const CRASHES = ['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE'];
 
-const isTest = (file) => /([.]test[.]js|_test[.]cc)$/.test(file);
-
 /** A line is: file ## old code ==> new code ## test files that fail then. */
-function parse(line, index) {
+function parse(line, number) {
   const [file, change, tests] = line.split(' ## ');
   const [before, after] = change?.split(' ==> ') ?? [];
   const isComplete = after !== undefined && tests?.split(' ').every(isTest);
   if (!isComplete)
-    throw new Error(`mutation ${index + 1} lacks a part, or names a file that is no test: ${line}`);
-  return { number: index + 1, line, file, before, after, tests: tests.split(' ') };
+    throw new Error(`line ${number} lacks a part, or names a file that is no test: ${line}`);
+  return { number, line, file, before, after, tests: tests.split(' ') };
 }
 
 function readMutations() {
   const text = readFileSync(join(root, 'test/mutants.txt'), 'utf8');
-  const lines = text.split('\n').filter((line) => line && !line.startsWith('#'));
-  return lines.map(parse);
+  const lines = text.split('\n').map((line, index) => [line, index + 1]);
+  return lines.filter(([line]) => line && !line.startsWith('#')).map((one) => parse(...one));
 }
 
 /** The copy of a job. It is kept between runs, so that only what a mutation changes is compiled. */

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/algorithms.h"
+#include "support/carrier.h"
 #include "support/limiter.h"
 
 namespace rollgate {
@@ -91,6 +94,35 @@ TEST(CalendarWindow, TakesBackWhatItsWindowCounts) {
   limiter.Attempt(1, 100);
   EXPECT_FALSE(limiter.Refund(1, first));
   EXPECT_EQ(limiter.Peek(1, 100, 0).windows[0].used, 1u);
+}
+
+// Kills: a count that is lost, or kept for ever, where another host knows other boundaries.
+TEST(CalendarWindow, ABoundaryThatMovesLosesNoCount) {
+  for (const Micros shift : {-3, 3}) {
+    std::array<Turns, 2> calendars;
+    calendars[1].shift = shift;
+    PolicyOptions policy{{{kLongestWindow, 2, true}}, 0, false, Algorithm::kFixedWindow};
+    policy.calendars = &calendars[0];
+    testing::Carrier here(policy);
+    policy.calendars = &calendars[1];
+    testing::Carrier there(policy);
+    std::vector<std::byte> state;
+    const auto allows = [&](testing::Carrier& host, Micros now) {
+      host.state = state;
+      const bool allowed = host.Attempt(now).verdict.allowed();
+      state = host.state;
+      return allowed;
+    };
+    EXPECT_TRUE(allows(here, 70));
+    EXPECT_TRUE(allows(there, 80));
+    // Until the later of both boundaries, the window is the same.
+    const auto [earlier, later] = std::minmax<Micros>({100, 100 + shift});
+    EXPECT_FALSE(allows(here, earlier - 1));
+    EXPECT_FALSE(allows(there, later - 1));
+    EXPECT_TRUE(allows(there, later));
+    EXPECT_TRUE(allows(here, later));
+    EXPECT_FALSE(allows(here, later));
+  }
 }
 
 }  // namespace
