@@ -8,11 +8,14 @@ import { parseArgs } from 'node:util';
 import { build, prebuildOf, root, treeOf } from './build.mjs';
 import { installedClang, wasmIsCurrent } from './build-wasm.mjs';
 import { scriptsAreCurrent } from './embed-scripts.mjs';
+import { isTest } from './lib/files.mjs';
 
 /** Without optimisation and with assertions; test:all runs Jest on the addon of the package. */
 const DEVELOPMENT = 'debug';
 /** C++ suites that take more than a few seconds; sanitized builds do not contain the models. */
 const SLOW_CTEST = '^shared[.](.*/)?((Held)?Model|SharedRace|SharedSlow)';
+/** In all suites, the other C++ tests run with sanitizers alone; these have more cases without. */
+const PLAIN_CTEST = '^shared[.]';
 /** Run by the suite `races`, on optimised code. */
 const RACES = '^shared[.]SharedRace';
 const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
@@ -27,7 +30,7 @@ const JEST_ON_WASM = ['lib', 'conformance', 'kv', 'slots'];
 const FAST_JEST_ON_WASM = ['conformance/traces'];
 /** The factors for bounds in real time: in general, and with a sanitized addon. */
 const PATIENCE = Number(process.env.ROLLGATE_PATIENCE || 1);
-const SANITIZED_PATIENCE = 5 * PATIENCE;
+const SANITIZED_PATIENCE = 3 * PATIENCE;
 /** In seconds, for one C++ test. */
 const CTEST_TIMEOUT = 300 * PATIENCE;
 
@@ -43,8 +46,8 @@ function run(command, args, options) {
 const node = (script, args = [], options = {}) =>
   run(process.execPath, [join(root, script), ...args], options);
 
-function ctest(variant, args = [], { prefix = [], env = {} } = {}) {
-  build(['tests'], { variant });
+function ctest(variant, args = [], { prefix = [], env = {}, target } = {}) {
+  build(['tests'], { variant, target });
   const flags = ['--output-on-failure', '--parallel', '2', '--timeout', String(CTEST_TIMEOUT)];
   const [command, ...rest] = [...prefix, 'ctest', ...flags];
   const options = { cwd: treeOf(variant), env: { ...process.env, ...env } };
@@ -131,7 +134,11 @@ const fastSuites = {
 };
 
 const allSuites = {
-  core: () => ctest(DEVELOPMENT, ['--exclude-regex', RACES], { env: ALL }),
+  core: () =>
+    ctest(DEVELOPMENT, ['--tests-regex', PLAIN_CTEST, '--exclude-regex', RACES], {
+      env: ALL,
+      target: 'shared_test',
+    }),
   races,
   jest: () => jest('release', ignoring(SERIAL_JEST, WASM_JEST), ALL),
   'jest-wasm': () => jestOnWasm('release', JEST_ON_WASM, ignoring(SERIAL_JEST), ALL),
@@ -177,7 +184,7 @@ function cppFile(file) {
 function suitesOf(files) {
   const missing = files.find((file) => !existsSync(file));
   if (missing) throw new Error(`there is no file ${missing}`);
-  const other = files.find((file) => !/([.]test[.]js|_test[.]cc)$/.test(file));
+  const other = files.find((file) => !isTest(file));
   if (other) throw new Error(`${other} is no test: its name would end in .test.js or _test.cc`);
   const sources = files.filter((file) => file.endsWith('.cc'));
   const scripts = files.filter((file) => !file.endsWith('.cc'));

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from '../build.mjs';
 import { npmFolder } from '../caches.mjs';
+import { forEach } from '../lib/commands.mjs';
 import { failureOf, runGroup } from '../lib/process-group.mjs';
 import { assertLimitsRequests, unpackPackage } from './package.mjs';
 
@@ -160,16 +161,17 @@ function versionOf(name, folder) {
 }
 
 export const names = Object.keys(bundlers);
+export const jobs = 2;
 
 /** Builds all, because no bundle may read the package later; a bundle that fails is a result. */
 export async function setUp(cases) {
   const { file } = await packRollgate({ prebuilt: true });
   const { folder, installed } = prepare(file);
   const built = {};
-  for (const { name } of cases) {
+  await forEach(cases, jobs, async ({ name }) => {
     console.log(`${name}: building`);
     built[name] = await buildWith(name, folder).catch((error) => ({ error }));
-  }
+  });
   rmSync(installed, { recursive: true });
   return { built, folder, server: await startRedis() };
 }
