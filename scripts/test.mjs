@@ -104,7 +104,10 @@ function types() {
   return node('node_modules/tsd/dist/cli.js', args);
 }
 
-/** Node itself is not sanitized: the runtime is preloaded, and leaks are not reported. */
+/**
+ * Node itself is not sanitized: the runtime is preloaded, and leaks are not reported. Tests wait longer for each other,
+ * so four files run at a time.
+ */
 function jestUnderAsan() {
   const compiler = process.env.CXX ?? 'c++';
   const runtime = spawnSync(compiler, ['-print-file-name=libasan.so'], { encoding: 'utf8' });
@@ -116,7 +119,7 @@ function jestUnderAsan() {
     ROLLGATE_SANITIZED: '1', // tests that start a browser or measure memory skip themselves
     ROLLGATE_TESTS: '',
   };
-  return jest('asan', ignoring(SLOW_JEST, NOT_SANITIZED), env);
+  return jest('asan', ['--maxWorkers=4', ...ignoring(SLOW_JEST, NOT_SANITIZED)], env);
 }
 
 /** An older ThreadSanitizer cannot start with random addresses; a container may forbid setarch. */

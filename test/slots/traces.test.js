@@ -9,7 +9,7 @@ const { all, patient } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
 const { SlotOracle } = require('./oracle');
 
-const OPERATIONS = all ? 400_000 : 40_000;
+const OPERATIONS = all ? 200_000 : 40_000;
 /** In a container there is little shared memory. */
 const MOST_SHARED = 1000;
 const FEW = ['', 'a', 'user-7', 'é', 'x'.repeat(40), '\ud800', 5, 6n];
@@ -148,7 +148,7 @@ describe('on Redis', () => {
     const connection = redisAt(server.url);
     const option = typeof connection === 'string' ? { url: connection } : { client: connection };
     const redis = { ...option, commandTimeout: patient(15_000) };
-    const operations = all ? 10_000 : 1000;
+    const operations = all ? 5000 : 1000;
     for (let seed = 1; seed <= 3; seed++) await compare(seed, { redis }, limits, operations);
   });
 });
