@@ -1,5 +1,5 @@
-// Leases among calls and replies that come in another order than usual: a reply that is held back, a script that another
-// process loads, a clock that steps back.
+// Leases among calls and replies that come in another order than usual: a reply or a command that is held back, a clock
+// that steps back.
 'use strict';
 
 const { setImmediate: turn } = require('node:timers/promises');

@@ -278,7 +278,7 @@ class Leases {
 
   /** Leases that were given stay valid. */
   setLimits(next) {
-    this.#requests.flush();
+    this.#requests.flush(); // what waits was called under the old ones
     this.#backend.setLimits(next);
     this.#windows = next.windows;
     this.#requests.longestWindow = longestOf(next.windows);

@@ -42,7 +42,7 @@ class LeasedId {
   balance = 0;
   ends = 0; // by the server's clock, in us
   sentAt = { boot: 0, steady: 0, wall: 0 };
-  /** Whether it decides nothing more, because the server has been told something that it does not know. */
+  /** Whether it decides nothing more: the id was blocked, cleared, forgotten or overdrawn. */
   isRevoked = false;
   /** How often its refusal was forgotten. One that was on its way then may be out of date. */
   forgettings = 0;

@@ -33,7 +33,7 @@ class Request {
   attempts = new Set();
   /** Called when it has ended. */
   listeners = [];
-  /** That of the id when it was sent. */
+  /** `forgettings` of the id when this was sent. */
   forgettings = 0;
   /** How many of its calls have not ended. */
   pending = 0;
@@ -211,6 +211,7 @@ class Requests {
       if (failed === null) {
         const { steady } = this.#readClocks();
         this.#roundTrip = steady - sentAt.steady;
+        // The reply to a settlement may come after that to a grant.
         if (wanted !== NONE || leased.number === NONE) leased.show(numbers, steady);
         this.#settled(settled, uses, ages, longestWindow, numbers);
         this.#granted(leased, request, sentAt, wanted, numbers);
