@@ -1,8 +1,16 @@
-// Applies each mutation of test/mutants.txt to a copy of the project, runs the tests that should fail until one does,
-// and prints the mutations that survive:
-//   npm run mutants [-- --jobs=2] [--only=gcra] [--from=LINE]
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+// Applies each mutation of the lists in test/mutants to a copy of the project, runs the tests that should fail until one
+// does, and prints the mutations that survive:
+//   npm run mutants [-- --jobs=2] [--only=gcra] [--from=stores:20]
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './build.mjs';
 import { forEach, main, must } from './lib/commands.mjs';
@@ -10,6 +18,7 @@ import { isTest } from './lib/files.mjs';
 import { runGroup } from './lib/process-group.mjs';
 import { linkPackages } from './lib/revision.mjs';
 
+const LISTS = join(root, 'test/mutants');
 const COPIED = ['src', 'lib', 'test', 'cmake', 'scripts', 'examples', 'bench', 'docs'];
 const COPIED_FILES = ['package.json', 'CMakeLists.txt', 'jest.config.js', 'README.md'];
 /** For one command. A mutation that makes tests wait for ever is found. */
@@ -20,19 +29,31 @@ const TEST_TIMEOUT_MS = 60_000;
 const CRASHES = ['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE'];
 
 /** A line is: file ## old code ==> new code ## test files that fail then. */
-function parse(line, number) {
+function parse(line, place) {
   const [file, change, tests] = line.split(' ## ');
   const [before, after] = change?.split(' ==> ') ?? [];
   const isComplete = after !== undefined && tests?.split(' ').every(isTest);
   if (!isComplete)
-    throw new Error(`line ${number} lacks a part, or names a file that is no test: ${line}`);
-  return { number, line, file, before, after, tests: tests.split(' ') };
+    throw new Error(`${place} lacks a part, or names a file that is no test: ${line}`);
+  return { place, line, file, before, after, tests: tests.split(' ') };
 }
 
+/** All mutations; the place of one is its list and its line there. */
 function readMutations() {
-  const text = readFileSync(join(root, 'test/mutants.txt'), 'utf8');
-  const lines = text.split('\n').map((line, index) => [line, index + 1]);
+  const lines = readdirSync(LISTS).flatMap((file) => {
+    const text = readFileSync(join(LISTS, file), 'utf8');
+    return text.split('\n').map((line, i) => [line, `${basename(file, '.txt')}:${i + 1}`]);
+  });
   return lines.filter(([line]) => line && !line.startsWith('#')).map((one) => parse(...one));
+}
+
+function chooseMutations({ only, from }) {
+  const all = readMutations();
+  const first = from === undefined ? 0 : all.findIndex(({ place }) => place === from);
+  if (first < 0) throw new Error(`--from takes the place of a mutation, such as ${all[0].place}`);
+  const wanted = all.slice(first).filter(({ line }) => line.includes(only));
+  if (wanted.length === 0) throw new Error('no mutation is chosen');
+  return wanted;
 }
 
 /** The copy of a job. It is kept between runs, so that only what a mutation changes is compiled. */
@@ -109,19 +130,16 @@ async function tryMutation({ file, before, after, tests }, { cwd, env }) {
 }
 
 await main('mutants', async () => {
-  const { only, ...values } = parseArgs({
+  const { values } = parseArgs({
     options: {
       jobs: { type: 'string', default: '1' },
       only: { type: 'string', default: '' },
-      from: { type: 'string', default: '1' },
+      from: { type: 'string' },
     },
-  }).values;
-  const [jobs, from] = [Number(values.jobs), Number(values.from)];
-  if (!(jobs >= 1 && from >= 1)) throw new Error('--jobs and --from take numbers from 1 on');
-  const wanted = readMutations().filter(
-    ({ line, number }) => number >= from && line.includes(only),
-  );
-  if (wanted.length === 0) throw new Error('no mutation is chosen');
+  });
+  const jobs = Number(values.jobs);
+  if (!(jobs >= 1)) throw new Error('--jobs takes a number from 1 on');
+  const wanted = chooseMutations(values);
   const { ROLLGATE_PATIENCE = values.jobs } = process.env; // the machine is busy
   // Some faults are rare under random schedules.
   const env = { ROLLGATE_SCHEDULES: '192', ...process.env, ROLLGATE_PATIENCE };
@@ -135,10 +153,10 @@ await main('mutants', async () => {
   const survivors = [];
   await forEach(wanted, jobs, async (mutation, job) => {
     const outcome = await tryMutation(mutation, { cwd: copies[job], env });
-    console.log(`${mutation.number} ${outcome}  ${mutation.line}`);
+    console.log(`${mutation.place} ${outcome}  ${mutation.line}`);
     if (outcome !== 'killed') survivors.push(mutation);
   });
   console.log(`\nMutations: ${wanted.length - survivors.length} killed, ${survivors.length} not`);
-  for (const { number, line } of survivors) console.log(`${number} ${line}`);
+  for (const { place, line } of survivors) console.log(`${place} ${line}`);
   if (survivors.length > 0) process.exitCode = 1;
 });

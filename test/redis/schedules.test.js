@@ -18,7 +18,7 @@ function seeds() {
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
 
-// Kills what test/mutants.txt lists for this file: each breaks a promise under one of the schedules.
+// Kills what test/mutants/slots-and-leases.txt lists for this file: each breaks a promise under one of the schedules.
 test.each([
   ['slots', simulateSlots],
   ['leases', simulateLeases],
