@@ -12,7 +12,7 @@ const AT_ONCE = 32;
 
 /** Those in ROLLGATE_SEED, such as 7 or 1-1000. */
 function seeds() {
-  const { ROLLGATE_SCHEDULES = all ? 16 : 4 } = process.env;
+  const { ROLLGATE_SCHEDULES = all ? 8 : 4 } = process.env;
   const { ROLLGATE_SEED = `1-${ROLLGATE_SCHEDULES}` } = process.env;
   const [first, last = first] = ROLLGATE_SEED.split('-').map(Number);
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);

@@ -10,7 +10,7 @@ const { waitUntil } = require('../support/outcome');
 const { all } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
 
-const REQUESTS = all ? 20_000 : 1500;
+const REQUESTS = all ? 6000 : 1500;
 const AT_ONCE = 40;
 const MAX = 5;
 const LONGEST_MS = 6;
