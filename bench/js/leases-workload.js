@@ -151,4 +151,4 @@ class RunsOfServer {
   }
 }
 
-module.exports = { Attempts, RunsOfServer, atRandomTimes, exactLog, randomUnits, weightedDraws };
+module.exports = { Attempts, RunsOfServer, atRandomTimes, randomUnits, weightedDraws };

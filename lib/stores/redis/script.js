@@ -201,7 +201,6 @@ module.exports = {
   checkInteger,
   costNumberOf,
   groupHead,
-  groupWord,
   hasLongLogs,
   operandsOf,
   policyNumbers,
