@@ -4,13 +4,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { root } from './build.mjs';
 import { compareWith } from './lib/against.mjs';
 import { main } from './lib/commands.mjs';
 
 const require = createRequire(import.meta.url);
-const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const { CELLS } = require('../bench/against/cells');
 const { DEFAULT_LIMIT } = require('../bench/against/options');
 const { runBenchmark } = require('../bench/js/harness');

@@ -22,18 +22,13 @@ function run(command, args, { input } = {}) {
 
 function clangFormat() {
   const files = ['src', 'test', 'bench'].flatMap((folder) => filesBelow(folder, /\.(cc|h)$/));
-  return (
-    files.length === 0 ||
-    run('clang-format', [...(values.fix ? ['-i'] : ['--dry-run', '--Werror']), ...files])
-  );
+  const mode = values.fix ? ['-i'] : ['--dry-run', '--Werror'];
+  return run('clang-format', [...mode, ...files]);
 }
 
 function biome() {
-  return run(process.execPath, [
-    'node_modules/@biomejs/biome/bin/biome',
-    'check',
-    ...(values.fix ? ['--write'] : []),
-  ]);
+  const mode = values.fix ? ['--write'] : [];
+  return run(process.execPath, ['node_modules/@biomejs/biome/bin/biome', 'check', ...mode]);
 }
 
 /** The complete scripts, because most sources are parts for a frame. */
@@ -51,20 +46,19 @@ function scripts() {
   return scriptsAreCurrent();
 }
 
-/** Finds markers of merge conflicts in files that no other tool reads. */
-function merges() {
-  const markers = ['grep', '-nE', '^(<{7}|>{7}) '];
-  const { status, stdout } = spawnSync('git', markers, { cwd: root, encoding: 'utf8' });
-  if (status !== 0) return true; // none, or no repository
-  console.error(`left of a conflict:\n${stdout}`);
-  return false;
+/** The lines that git prints; none if it fails or there is no repository. */
+function git(...args) {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+  return status === 0 ? stdout.split('\n').filter(Boolean) : [];
 }
 
-async function workflows() {
-  const findings = await workflowFindings();
-  if (findings.length > 0) console.error(findings.join('\n'));
+function areNone(findings) {
+  for (const finding of findings) console.error(finding);
   return findings.length === 0;
 }
+
+/** Finds markers of merge conflicts in files that no other tool reads. */
+const merges = () => areNone(git('grep', '-nE', '^(<{7}|>{7}) '));
 
 /** Those of src/wasm are compiled for another target, with warnings as errors. */
 const sourcesToTidy = () =>
@@ -72,10 +66,6 @@ const sourcesToTidy = () =>
 
 /** The files below src that were changed or added since the branch left main; on main itself, by its last commit. */
 function changedFiles() {
-  const git = (...args) => {
-    const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
-    return status === 0 ? stdout.split('\n').filter(Boolean) : [];
-  };
   const [head] = git('rev-parse', 'HEAD');
   const forks = ['origin/main', 'main'].flatMap((name) => git('merge-base', 'HEAD', name));
   const base = forks.find((fork) => fork !== head) ?? git('rev-parse', 'HEAD~1')[0] ?? 'HEAD';
@@ -123,7 +113,7 @@ const checks = {
   layers: () => run(process.execPath, ['scripts/check-layers.mjs']),
   headers: () => run(process.execPath, ['scripts/check-headers.mjs']),
   merges,
-  workflows,
+  workflows: async () => areNone(await workflowFindings()),
   'clang-tidy': clangTidy,
 };
 const failed = [];

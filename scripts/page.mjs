@@ -3,8 +3,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { root } from './build.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = 'examples/start/page';
 const entry = `${folder}/app.js`;
 const embedded = 'lib/native/wasm/embedded.js';

@@ -6,8 +6,8 @@
 //   --fill             only writes into package.json where the repository lies
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { root } from './build.mjs';
 import { main } from './lib/commands.mjs';
 import { npm } from './lib/npm.mjs';
 import {
@@ -20,7 +20,6 @@ import {
 import { addressesIn, repositoryOf, withAddresses } from './lib/repository.mjs';
 import { inTemporaryFolder, readTarball, tarballAt } from './lib/tarball.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const repository = repositoryOf(process.env);
 const read = (name) => readFileSync(join(root, name), 'utf8');
 const texts = { changelog: read('CHANGELOG.md'), readme: read('README.md') };

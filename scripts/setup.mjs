@@ -26,18 +26,14 @@ const program = (name, packages, more) => ({
   ...more,
 });
 
-const gtest = {
-  what: 'GoogleTest',
-  apt: 'libgtest-dev',
-  found: header('gtest/gtest.h'),
-  cmakeFetches: true,
-};
-const benchmark = {
-  what: 'Google Benchmark',
-  apt: 'libbenchmark-dev',
-  found: header('benchmark/benchmark.h'),
-  cmakeFetches: true,
-};
+/** A library that CMake downloads where the system has none. */
+const library = (what, apt, file) => ({ what, apt, found: header(file), cmakeFetches: true });
+
+/** What is at this path once its package is installed. */
+const atPath = (what, apt, path) => ({ what, apt, found: () => existsSync(path) });
+
+const gtest = library('GoogleTest', 'libgtest-dev', 'gtest/gtest.h');
+const benchmark = library('Google Benchmark', 'libbenchmark-dev', 'benchmark/benchmark.h');
 const browser = {
   what: 'Chromium or Chrome (on PATH, or its path in CHROME_PATH)',
   ...everywhere('chromium'),
@@ -67,12 +63,8 @@ const fuzzer = {
 const crossCompiler = program('aarch64-linux-gnu-g++', { apt: 'crossbuild-essential-arm64' });
 const qemu = program('qemu-aarch64-static', { apt: 'qemu-user-static' });
 const mingw = program('x86_64-w64-mingw32-g++-posix', { apt: 'g++-mingw-w64-x86-64-posix' });
-const wine = { what: 'Wine (wine64)', apt: 'wine64', found: () => existsSync(WINE) };
-const gtestSources = {
-  what: 'the sources of GoogleTest',
-  apt: 'googletest',
-  found: () => existsSync('/usr/src/googletest'),
-};
+const wine = atPath('Wine (wine64)', 'wine64', WINE);
+const gtestSources = atPath('the sources of GoogleTest', 'googletest', '/usr/src/googletest');
 const spin = program('spin', { apt: 'spin', brew: 'spin' });
 /** Spin writes C and calls this preprocessor, whatever the compiler of the addon is. */
 const gcc = program('gcc', { apt: ['gcc', 'libc6-dev'] });

@@ -4,14 +4,12 @@
 import { copyFileSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { root } from './build.mjs';
 import { runCases } from './lib/cases.mjs';
 import { main, must } from './lib/commands.mjs';
 import { npm } from './lib/npm.mjs';
 import { tarballAt } from './lib/tarball.mjs';
-
-const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Programs of test/runtimes/alone.mjs; each fails if a limiter decides otherwise. */
 const PROGRAMS = ['loading', 'memory', 'wait'];

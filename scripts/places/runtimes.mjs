@@ -16,9 +16,7 @@ import { failureOf, runGroup } from '../lib/process-group.mjs';
 
 const require = createRequire(import.meta.url);
 const { startRedis } = require('../../test/support/redis-server.js');
-const tarballs = require('../../test/support/tarball.js');
-
-const { DEPENDENCIES, packRollgate, pathWithoutTools } = tarballs;
+const { DEPENDENCIES, packRollgate, pathWithoutTools } = require('../../test/support/tarball.js');
 
 const TIMEOUT_MS = 60_000;
 
