@@ -1,14 +1,14 @@
 // A comparison of two revisions: its arguments, its rounds and its verdict.
 'use strict';
 
-const { execFileSync, spawnSync } = require('node:child_process');
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
-const { pathToFileURL } = require('node:url');
 const { CELLS } = require('../../bench/against/cells');
 const { readComparison } = require('../../bench/against/options');
 const { MOST_ROUNDS, ROUNDS, compare, failuresOf } = require('../../bench/against/verdict');
+const { runProgram } = require('../support/run-program');
+const { emptyFolder, removeFolders } = require('../support/tarball');
 
 const PROGRAM = path.join(__dirname, '../../scripts/bench.mjs');
 
@@ -107,17 +107,15 @@ describe('a comparison', () => {
   });
 });
 
-test('what an interrupted build of a revision left is removed, a build that runs is not', () => {
-  const revisions = fs.mkdtempSync(path.join(os.tmpdir(), 'revisions-'));
+afterAll(removeFolders);
+test('what an interrupted build of a revision left is removed, a build that runs is not', async () => {
+  const revisions = emptyFolder();
   const { pid: gone } = spawnSync(process.execPath, ['-e', '']);
   const names = ['built', `interrupted.${gone}`, `running.${process.pid}`];
   for (const name of names) fs.mkdirSync(path.join(revisions, name, 'src'), { recursive: true });
-  const module = pathToFileURL(path.join(__dirname, '../../scripts/caches.mjs'));
-  const program = `(await import('${module}')).removeInterrupted(${JSON.stringify(revisions)})`;
-  try {
-    execFileSync(process.execPath, ['--input-type=module', '-e', program]);
-    expect(fs.readdirSync(revisions)).toEqual([names[0], names[2]]);
-  } finally {
-    fs.rmSync(revisions, { recursive: true });
-  }
+  const program = `
+    import { removeInterrupted } from './scripts/caches.mjs';
+    removeInterrupted(${JSON.stringify(revisions)});`;
+  expect(await runProgram(program, { type: 'module' })).toMatchObject({ code: 0 });
+  expect(fs.readdirSync(revisions)).toEqual([names[0], names[2]]);
 });

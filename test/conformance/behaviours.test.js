@@ -13,7 +13,8 @@ describe.each(EACH_STORE)('%s', (_, store) => {
   afterAll(() => place.close());
 
   describe.each(ALGORITHM_NAMES)('%s', (algorithm) => {
-    describe.each(TOPICS)('%s', (_topic, topic) => {
+    const topics = TOPICS.filter(([, topic]) => behavioursOf(topic, algorithm).length > 0);
+    describe.each(topics)('%s', (_topic, topic) => {
       test.each(behavioursOf(topic, algorithm))('%s', async (_sentence, behaviour) => {
         await runBehaviour(behaviour, store, place, algorithm);
       });

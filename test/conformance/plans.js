@@ -3,6 +3,7 @@
 
 const { zoneIn } = require('../support/boundaries');
 const { windowAt } = require('../support/local-time');
+const { randomStartsOn } = require('../support/traces');
 const { RULES } = require('./oracle');
 
 /** Where stores change the form of a state. */
@@ -37,16 +38,18 @@ function findWindow(calendar, at) {
 
 const UNITS = ['hour', 'day', 'day', 'week', 'month', 'month', 'year'];
 
-function randomStartsOn(random, unit) {
-  if (random.chance(40)) return undefined;
-  if (unit === 'week') return random.between(1, 7);
-  if (unit === 'month') return random.pick([1, 15, 28, 29, 30, 31]);
-  return unit === 'year' ? random.pick(['01-01', '02-29', '12-31', '07-01']) : undefined;
+/** Where and when windows begin, as far as it is given; sometimes neither is. */
+function randomBeginning(random, unit) {
+  const startsOn = random.chance(60) ? randomStartsOn(random, unit) : undefined;
+  return {
+    ...(random.chance(80) && { timeZone: random.pick(ZONES) }),
+    ...(startsOn !== undefined && { startsOn }),
+  };
 }
 
-function randomCalendar(random, unit) {
-  return { unit, timeZone: random.pick(ZONES), startsOn: randomStartsOn(random, unit) };
-}
+const randomCalendar = (random, unit) => {
+  return { unit, timeZone: 'UTC', ...randomBeginning(random, unit) };
+};
 
 /** Small mostly; `largest` bounds all. */
 function randomLimit(random, largest) {
@@ -146,9 +149,8 @@ function randomPlan(random, policy) {
   const calendars = policy.limits.flatMap(({ calendar }) => calendar ?? []);
   const plan = limits.some((limit) => limit !== undefined) ? { limits } : {};
   if (calendars.length === 0 || random.chance(50)) return plan;
-  const timeZone = random.pick(ZONES);
-  const startsOn = calendars.length === 1 ? randomStartsOn(random, calendars[0].unit) : undefined;
-  return { ...plan, calendar: { timeZone, ...(startsOn !== undefined && { startsOn }) } };
+  const unit = calendars.length === 1 ? calendars[0].unit : undefined;
+  return { ...plan, calendar: randomBeginning(random, unit) };
 }
 
 /** A number for every window, or an array of one for each, which is not all 0. */
@@ -204,12 +206,11 @@ function byName(numbers, { limits }) {
   return Object.fromEntries(named.filter(([, one]) => one !== undefined));
 }
 
+/** A single one may come without its name, also where it has one. */
 function limitsOption(limits, policy) {
-  return policy.limits.length === 1 && limits[0] % 2 === 1
-    ? limits[0]
-    : policy.limits[0].name === undefined
-      ? limits[0]
-      : byName(limits, policy);
+  const [{ name }, ...others] = policy.limits;
+  const isNumber = name === undefined || (others.length === 0 && limits[0] % 2 === 1);
+  return isNumber ? limits[0] : byName(limits, policy);
 }
 
 /** A cost of the oracle as a limiter takes it. */
@@ -219,13 +220,8 @@ function costOption(cost, policy) {
 
 /** A window of the oracle as an option. */
 function windowOption({ name, interval, calendar, maxInInterval }) {
-  const length = calendar
-    ? {
-        calendar: calendar.unit,
-        timeZone: calendar.timeZone,
-        ...(calendar.startsOn !== undefined && { startsOn: calendar.startsOn }),
-      }
-    : { interval: interval / 1000 };
+  const { unit, ...beginning } = calendar ?? {};
+  const length = calendar ? { calendar: unit, ...beginning } : { interval: interval / 1000 };
   return { ...(name !== undefined && { name }), ...length, maxInInterval };
 }
 

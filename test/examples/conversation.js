@@ -52,11 +52,9 @@ async function converse(ask, rows) {
   }
 }
 
-/** A request with these headers. */
 const having = (headers, path = '') => [path, { headers }];
 const from = (address, path = '') => having({ 'x-forwarded-for': address }, path);
 
-/** A request with a body: JSON, or a form. */
 const post = (path, body, headers) => [
   path,
   {

@@ -3,12 +3,11 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { ROOT, readPage } = require('../support/page-programs');
 
-const ROOT = path.join(__dirname, '../..');
 const FOLDER = 'examples/frameworks';
-const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 
-const sections = read('docs/frameworks.md')
+const sections = readPage('docs/frameworks.md')
   .split(/^## /m)
   .slice(1)
   .map((section) => ({
@@ -24,7 +23,7 @@ const linesOf = (code) => code.split('\n').map((line) => line.trim());
 
 /** Whether these lines follow each other in the file. */
 const isIn = (file, code) =>
-  `\n${linesOf(read(file)).join('\n')}\n`.includes(`\n${linesOf(code).join('\n')}\n`);
+  `\n${linesOf(readPage(file)).join('\n')}\n`.includes(`\n${linesOf(code).join('\n')}\n`);
 
 const cases = sections.map(({ title, ...section }) => [title, section]);
 

@@ -2,17 +2,17 @@
 'use strict';
 
 const { once } = require('node:events');
-const { mkdtemp, readdir, rm } = require('node:fs/promises');
+const fs = require('node:fs');
 const net = require('node:net');
-const { tmpdir } = require('node:os');
-const path = require('node:path');
 const { fetchText: get } = require('../middleware/apps');
 const { startRedis } = require('../support/redis-server');
 const { runExample, serveExample, stop } = require('../support/run-program');
+const { emptyFolder, removeFolders } = require('../support/tarball');
 const { askAt, converse, having } = require('./conversation');
 
 const running = [];
 afterEach(() => Promise.all(running.splice(0).map((server) => stop(server))));
+afterAll(removeFolders);
 
 async function start(example, env) {
   const server = await serveExample(example, env);
@@ -55,28 +55,24 @@ test('redis.js counts in all its processes together, and in each alone when Redi
 });
 
 test('deno-kv.js counts on after a restart, each user alone, and refuses the 51st request', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'rollgate-example-'));
+  const folder = emptyFolder();
   const serve = () => start('deno-kv.js', { TMPDIR: folder });
   const [ada, bob] = ['ada', 'bob'].map((user) => having({ 'x-user': user }));
-  try {
-    const first = await serve();
-    await converse(askAt(first.url), [
-      [30, ada, 200, { text: /^Welcome\. \d+ more in this hour\.\n$/ }],
-    ]);
-    await stop(first, 'SIGKILL');
-    const ask = askAt((await serve()).url);
-    await converse(ask, [[20, ada, 200]]);
-    await ask(...ada); // passes where a new hour of the day has begun: the counter rounds down
-    const text = /^Too many requests, try again in \d+ s\.\n$/;
-    await converse(ask, [
-      [1, ada, 429, { text, 'retry-after': /^[1-7]\d{0,3}$/ }],
-      [1, bob, 200, { text: /49 more/ }],
-    ]);
-    await stop(running.pop());
-    expect(await readdir(folder)).toContain('rollgate-example.db');
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const first = await serve();
+  await converse(askAt(first.url), [
+    [30, ada, 200, { text: /^Welcome\. \d+ more in this hour\.\n$/ }],
+  ]);
+  await stop(first, 'SIGKILL');
+  const ask = askAt((await serve()).url);
+  await converse(ask, [[20, ada, 200]]);
+  await ask(...ada); // passes where a new hour of the day has begun: the counter rounds down
+  const text = /^Too many requests, try again in \d+ s\.\n$/;
+  await converse(ask, [
+    [1, ada, 429, { text, 'retry-after': /^[1-7]\d{0,3}$/ }],
+    [1, bob, 200, { text: /49 more/ }],
+  ]);
+  await stop(running.pop());
+  expect(fs.readdirSync(folder)).toContain('rollgate-example.db');
 });
 
 describe('start/server.js', () => {

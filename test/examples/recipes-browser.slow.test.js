@@ -1,10 +1,9 @@
 // The recipe for pages of another origin, in a real browser.
 'use strict';
 
-const { listen } = require('../middleware/apps');
 const { launchBrowser } = require('../support/browser');
 const { load } = require('../support/page-programs');
-const { codeOf } = require('./recipes');
+const { codeOf, listen } = require('./recipes');
 
 const describeInBrowser = process.env.ROLLGATE_SANITIZED ? describe.skip : describe;
 
@@ -29,7 +28,7 @@ describeInBrowser('pages of another origin', () => {
   let origin;
   beforeAll(async () => {
     const page = (_req, res) => res.setHeader('Content-Type', 'text/html').end('<!doctype html>');
-    origin = `http://127.0.0.1:${await listen(page)}`;
+    origin = await listen(page);
     browser = await launchBrowser();
   });
   afterAll(() => browser?.close());
@@ -39,7 +38,7 @@ describeInBrowser('pages of another origin', () => {
     const code = codeOf('Pages of another origin', ['limit: 100', 'limit: 2'], ...exchanges);
     const { app, ORIGINS } = load(code, 'app, ORIGINS', { clock: () => 0 });
     if (!isForeign) ORIGINS.push(origin);
-    const url = `http://127.0.0.1:${await listen(app)}`;
+    const url = await listen(app);
     const page = await browser.newPage();
     try {
       await page.goto(origin);

@@ -1,9 +1,8 @@
 // The recipes for outbound calls, jobs, a pool and serverless functions do what docs/recipes.md promises.
 'use strict';
 
-const http = require('node:http');
 const RateLimiter = require('../..');
-const { inTurn } = require('../middleware/apps');
+const { inTurn, settled } = require('../middleware/apps');
 const { load } = require('../support/page-programs');
 const { startRedis } = require('../support/redis-server');
 const { runProgram } = require('../support/run-program');
@@ -38,7 +37,7 @@ async function settle(isDone = () => true) {
   let turns = 0;
   for (let quiet = 0; quiet < 100; quiet = isDone() ? quiet + 1 : 0) {
     if (++turns > 1e6) throw new Error('waited in vain');
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
   }
 }
 
@@ -51,7 +50,7 @@ describe('outbound calls', () => {
       ...options,
     });
     const api = { seen: [], refused: 0, retryAfter: '30' };
-    const server = http.createServer((_req, res) => {
+    api.url = await listen((_req, res) => {
       api.seen.push(Date.now());
       const isRefused = own('key') > 0;
       if (isRefused) {
@@ -60,7 +59,6 @@ describe('outbound calls', () => {
       }
       res.end('an item');
     });
-    api.url = await listen(server);
     api.limiter = own;
     return api;
   }
@@ -121,12 +119,12 @@ describe('outbound calls', () => {
 
   test('gives up after three refusals', async () => {
     let asked = 0;
-    const server = http.createServer((_req, res) => {
+    const url = await listen((_req, res) => {
       asked += 1;
       res.writeHead(429, { 'retry-after': '0' }).end();
     });
     useStillTime();
-    const answer = callOf(await listen(server))('/');
+    const answer = callOf(url)('/');
     for (const expected of [1, 2]) {
       await settle(() => asked === expected);
       await jest.advanceTimersByTimeAsync(999);
@@ -177,8 +175,6 @@ describe('jobs', () => {
 });
 
 describe('a pool that follows errors', () => {
-  const turn = () => new Promise(setImmediate);
-
   /** Without the calls of the page. `ask(count)` begins calls, `end(how, count)` settles the oldest ones. */
   function startPool(...exchanges) {
     const [code] = codeOf('A pool that follows errors', ...exchanges).split(
@@ -190,11 +186,11 @@ describe('a pool that follows errors', () => {
       new Promise((resolve, reject) => calls.push({ resolve, reject, signal }));
     const ask = async (count) => {
       for (let i = 0; i < count; i++) run(begin).catch(() => {});
-      await turn();
+      await settled();
     };
     const end = async (how, count = calls.length) => {
       for (const call of calls.splice(0, count)) call[how](new Error('503'));
-      await turn();
+      await settled();
     };
     const state = () => [pool.usage('search').max, calls.length];
     return { ask, begin, end, pool, run, state };
@@ -233,7 +229,7 @@ describe('a pool that follows errors', () => {
 
   test('a time-out halves', async () => {
     const { pool, run } = startPool(['TIMEOUT_MS = 2000', 'TIMEOUT_MS = 20']);
-    const url = await listen(http.createServer(() => {}));
+    const url = await listen(() => {});
     await expect(run((signal) => fetch(url, { signal }))).rejects.toThrow('timeout');
     expect(pool.usage('search')).toEqual({ max: 2, used: 0, remaining: 2 });
   });

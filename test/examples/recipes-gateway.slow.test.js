@@ -1,7 +1,6 @@
 // The recipe for a gateway to a language model does what docs/recipes.md promises.
 'use strict';
 
-const http = require('node:http');
 const { json } = require('node:stream/consumers');
 const { fetchText, inTurn } = require('../middleware/apps');
 const { waitUntil } = require('../support/outcome');
@@ -18,15 +17,15 @@ let url;
 
 /** A model whose answers the test writes: `asked` has their responses, `open` says how many are not closed. */
 async function startModel() {
-  model = { asked: [], prompts: [], open: 0, write: () => {} };
-  const server = http.createServer(async (req, res) => {
-    model.open += 1;
-    res.once('close', () => (model.open -= 1));
-    model.prompts.push(await json(req));
-    model.asked.push(res);
-    model.write(res);
+  const own = { asked: [], prompts: [], open: 0, write: () => {} };
+  model = own; // requests of an earlier test may still end
+  return listen(async (req, res) => {
+    own.open += 1;
+    res.once('close', () => (own.open -= 1));
+    own.prompts.push(await json(req));
+    own.asked.push(res);
+    own.write(res);
   });
-  return listen(server);
 }
 
 async function start(...exchanges) {
@@ -36,7 +35,7 @@ async function start(...exchanges) {
   const console = { log: (line) => told.push(line), error: (line) => failed.push(line) };
   [log, errors] = [told, failed];
   gateway = load(code, 'app, streams, tokens', { console });
-  url = `${await listen(http.createServer(gateway.app))}/chat`;
+  url = `${await listen(gateway.app)}/chat`;
 }
 beforeEach(() => start());
 

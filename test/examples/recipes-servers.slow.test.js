@@ -3,12 +3,11 @@
 
 const { once } = require('node:events');
 const http = require('node:http');
-const { listen } = require('../middleware/apps');
 const { waitUntil } = require('../support/outcome');
-const { blocksByHeading, load } = require('../support/page-programs');
+const { load } = require('../support/page-programs');
 const { askAt, converse, from, having, post } = require('./conversation');
+const { codeOf, listen } = require('./recipes');
 
-const RECIPES = blocksByHeading('docs/recipes.md');
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
@@ -19,10 +18,10 @@ const at = (time) => () => {
 
 /** Serves a recipe in this process, by the clock of the test; gives `ask` and what the program calls `names`. */
 async function serve(name, names = 'app') {
-  const program = load(RECIPES.get(name)[0], names, { clock: () => now });
+  const program = load(codeOf(name), names, { clock: () => now });
   program.app.set('env', 'test'); // Express prints no error of a client that leaves
-  const port = await listen(program.app);
-  return { ...program, port, ask: askAt(`http://127.0.0.1:${port}`) };
+  const url = await listen(program.app);
+  return { ...program, url, ask: askAt(url) };
 }
 
 const byKey = (key) => having({ 'x-api-key': key });
@@ -259,12 +258,8 @@ describe('plans from a database', () => {
   test('requests that come at once share one query, and a failed one is not remembered', async () => {
     const query = jest.fn(async () => ({ burst: 9, calls: 9 }));
     query.mockRejectedValueOnce(new Error('no connection'));
-    const [code] = RECIPES.get('Plans from a database');
-    const { limitsOf } = load(
-      code.replace('async (apiKey) => CUSTOMERS.get(apiKey)', 'query'),
-      'limitsOf',
-      { query },
-    );
+    const asked = ['async (apiKey) => CUSTOMERS.get(apiKey)', 'query'];
+    const { limitsOf } = load(codeOf('Plans from a database', asked), 'limitsOf', { query });
     const failed = await Promise.allSettled([limitsOf('a'), limitsOf('a')]);
     expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     await Promise.all([limitsOf('a'), limitsOf('a')]);
@@ -274,12 +269,12 @@ describe('plans from a database', () => {
 });
 
 test('of three uploads at once, one is refused and uses up no bytes, until another has ended or left', async () => {
-  const { ask, port, twoAtOnce } = await serve('Uploads', 'app, twoAtOnce');
+  const { ask, url, twoAtOnce } = await serve('Uploads', 'app, twoAtOnce');
   const held = (count) =>
     waitUntil(`${count} are held`, () => twoAtOnce.limiter.stats().held === count);
   const begin = async (count) => {
-    const options = { port, path: '/file', method: 'PUT', agent: false };
-    const upload = http.request(options).on('error', () => {});
+    const options = { method: 'PUT', agent: false };
+    const upload = http.request(`${url}/file`, options).on('error', () => {});
     uploads.push(upload);
     upload.write('x'.repeat(50_000));
     await held(count);

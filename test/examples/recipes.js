@@ -1,7 +1,7 @@
 // What the tests of recipes share: the programs of docs/recipes.md, what it shows of them, and servers for a test.
 'use strict';
 
-const { once } = require('node:events');
+const apps = require('../middleware/apps');
 const { blocksByHeading, blocksOf } = require('../support/page-programs');
 
 const PAGE = 'docs/recipes.md';
@@ -20,20 +20,7 @@ function codeOf(name, ...exchanges) {
 /** What the page says that a program prints, which contains these words. */
 const printed = (words) => blocksOf(PAGE, 'text').find((text) => text.includes(words));
 
-const servers = [];
-afterEach(async () => {
-  for (const server of servers.splice(0).reverse()) {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
-});
-
-/** Starts a server, which is closed after the test; its URL. */
-async function listen(server) {
-  servers.push(server);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return `http://127.0.0.1:${server.address().port}`;
-}
+const listen = async (app) => `http://127.0.0.1:${await apps.listen(app)}`;
 
 const times = (count, item) => Array(count).fill(item);
 

@@ -1,32 +1,30 @@
 // The servers in examples, README and docs, run as their readers run them: what clients get, row by row.
 'use strict';
 
-const fs = require('node:fs');
 const path = require('node:path');
 const { getIntrospectionQuery } = require('graphql');
 const ts = require('typescript');
 const { unlinkShared } = require('../..');
-const { blocksOf, ROOT, serveBlock } = require('../support/page-programs');
+const { blocksOf, readPage, ROOT, serveBlock } = require('../support/page-programs');
 const { serve, serveExample, stop } = require('../support/run-program');
 const { askAt, converse, from, having, post } = require('./conversation');
 
 const FRAMEWORKS = 'examples/frameworks';
-const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 
 const running = [];
 afterEach(() => Promise.all(running.splice(0).map((server) => stop(server))));
 afterAll(() => unlinkShared('example-cluster'));
 
+const DECORATED = {
+  target: ts.ScriptTarget.ES2022,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+};
+
 /** As the compiler of a NestJS project emits it. */
 const compiled = (source) =>
-  ts.transpileModule(source, {
-    compilerOptions: {
-      module: ts.ModuleKind.CommonJS,
-      target: ts.ScriptTarget.ES2022,
-      experimentalDecorators: true,
-      emitDecoratorMetadata: true,
-    },
-  }).outputText;
+  ts.transpileModule(source, { compilerOptions: { ...DECORATED, module: ts.ModuleKind.CommonJS } })
+    .outputText;
 
 const serveSource = (source) =>
   serve(['--input-type=commonjs', '--eval', source], { PORT: '0' }, /http:\/\/\S+?(?=\/\s)/);
@@ -34,10 +32,10 @@ const serveSource = (source) =>
 function begin(name) {
   const [file, block] = name.split(', block ');
   if (block) return serveBlock(blocksOf(file)[block - 1]);
-  if (file.endsWith('.ts')) return serveSource(compiled(read(file)));
+  if (file.endsWith('.ts')) return serveSource(compiled(readPage(file)));
   // What users of Express 4 have under the name of the package.
   const [ofExpress, version] = name.split(' on Express ');
-  if (version) return serveSource(read(ofExpress).replace("'express'", `'express-${version}'`));
+  if (version) return serveSource(readPage(ofExpress).replace("'express'", `'express-${version}'`));
   return serveExample(file.replace('examples/', ''));
 }
 
@@ -81,7 +79,6 @@ const HUGE = Array.from({ length: 60 }, (_, i) => {
   return `fragment f${i} on Query { ${next} }`;
 });
 
-/** What clients of each server get. */
 const CONVERSATIONS = {
   'README.md, block 1': [
     [1, '', 200, { text: '99 more in this minute\n' }],
@@ -261,11 +258,9 @@ test.each([
 
 test('the TypeScript examples compile with strict settings', () => {
   const options = {
+    ...DECORATED,
     module: ts.ModuleKind.Node16,
     moduleResolution: ts.ModuleResolutionKind.Node16,
-    target: ts.ScriptTarget.ES2022,
-    experimentalDecorators: true,
-    emitDecoratorMetadata: true,
     strict: true,
     noEmit: true,
     skipLibCheck: true,

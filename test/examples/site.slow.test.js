@@ -2,11 +2,11 @@
 'use strict';
 
 const { execFile } = require('node:child_process');
-const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const express = require('express');
+const { listen } = require('../middleware/apps');
 const { launchBrowser } = require('../support/browser');
 const { patient } = require('../support/tiers');
 
@@ -82,15 +82,14 @@ test('every page is in the sidebar, but for those that the README does not link'
 });
 
 test('the search finds an option, in a browser without errors', async () => {
-  const server = express().use(express.static(SITE)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listen(express().use(express.static(SITE)));
   const browser = await launchBrowser();
   try {
     const page = await browser.newPage();
     const errors = [];
     page.on('pageerror', (error) => errors.push(error.message));
     page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
-    await page.goto(`http://127.0.0.1:${server.address().port}/api/options-of-redis.html`);
+    await page.goto(`http://127.0.0.1:${port}/api/options-of-redis.html`);
     await page.click('.DocSearch-Button');
     await page.fill('.VPLocalSearchBox input', 'sentinelUsername');
     await page.click('.VPLocalSearchBox .results a >> text=/Options of redis/');
@@ -98,6 +97,5 @@ test('the search finds an option, in a browser without errors', async () => {
     expect(errors).toEqual([]);
   } finally {
     await browser.close();
-    server.close();
   }
 });

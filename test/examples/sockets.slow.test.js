@@ -6,10 +6,11 @@ const net = require('node:net');
 const { io } = require('socket.io-client');
 const { WebSocket } = require('ws');
 const { inTurn } = require('../middleware/apps');
-const { blocksByHeading, load, serveBlock } = require('../support/page-programs');
+const { load, serveBlock } = require('../support/page-programs');
 const { serveExample, stop } = require('../support/run-program');
+const { codeOf, listen } = require('./recipes');
 
-const [RECIPE] = blocksByHeading('docs/recipes.md').get('WebSocket messages');
+const RECIPE = codeOf('WebSocket messages');
 
 const ends = [];
 afterEach(async () => {
@@ -72,9 +73,7 @@ describe('the recipe', () => {
   beforeEach(async () => {
     now = 0;
     const { server } = load(RECIPE, 'server', { clock: () => now });
-    ends.push(() => server.close());
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    url = `http://127.0.0.1:${server.address().port}`;
+    url = await listen(server);
   });
 
   test('a user may send 50 messages in ten seconds over all connections', async () => {

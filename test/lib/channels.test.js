@@ -104,42 +104,6 @@ describe('rollgate:decision', () => {
     expect(told).toEqual(['a', 'ab', 'abc', 'abcd']);
   });
 
-  // Kills: a refusal of wait() that is published, by a store that answers at once or by one that does not.
-  test.each([
-    ['memory', {}],
-    ['a key-value store', { kv: createPlainKv(), namespace: 'n' }],
-  ])('refusals of wait() are no decisions, in %s', async (_where, store) => {
-    const limiter = RateLimiter({ interval: 60_000, maxInInterval: 1, ...store });
-    await limiter('a');
-    const { messages } = listen('rollgate:decision');
-    const giveUp = new AbortController();
-    const waiting = limiter.wait('a', { signal: giveUp.signal });
-    await limiter.wait('b');
-    giveUp.abort();
-    await expect(waiting).rejects.toThrow('aborted');
-    expect(messages.map(({ id, allowed }) => ({ id, allowed }))).toEqual([
-      { id: 'b', allowed: true },
-    ]);
-    expect(limiter.stats()).toMatchObject({ allowed: 2, blocked: 0 });
-  });
-
-  // Kills: a record that nothing publishes; a message like that of an attempt, or of a refusal.
-  test.each([
-    ['memory', {}],
-    ['a key-value store', { kv: createPlainKv(), namespace: 'n' }],
-  ])('a record is published as one, in %s', async (_where, store) => {
-    const limiter = RateLimiter({ interval: 60_000, maxInInterval: 1, ...store });
-    const { messages } = listen('rollgate:decision');
-    await limiter.record('a', { cost: 3 });
-    await limiter.attempt('a');
-    const record = { limiter, id: 'a', cost: 3, allowed: true, timeLeft: 0 };
-    expect(messages).toMatchObject([
-      { kind: 'record', ...record },
-      { id: 'a', allowed: false },
-    ]);
-    expect(messages[1].kind).toBe(undefined);
-  });
-
   test('a listener that throws harms no call', async () => {
     const found = await askProgram(`
       const RateLimiter = require('rollgate');

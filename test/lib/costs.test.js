@@ -1,18 +1,14 @@
 // Costs per window and settle: what is accepted, what is refused and counts nothing, and what decisions show.
 'use strict';
 
-const RateLimiter = require('../..');
-const { catchError, handClock } = require('../support/set-up');
+const { catchError, setUp: open } = require('../support/set-up');
 
 const REQUESTS = { name: 'requests', interval: 1000, maxInInterval: 5 };
 const TOKENS = { name: 'tokens', interval: 10_000, maxInInterval: 100 };
 const NAMED = { limits: [REQUESTS, TOKENS], countBlocked: false };
 const UNNAMED = { interval: 1000, maxInInterval: 5, countBlocked: false };
 
-function setUp(options = NAMED) {
-  const time = handClock();
-  return { time, limiter: RateLimiter({ clock: time.clock, ...options }) };
-}
+const setUp = (options = NAMED) => open(options);
 
 const usedOf = ({ limits }) => limits.map(({ used }) => used);
 
@@ -75,23 +71,14 @@ describe('a cost', () => {
 
   // Kills: one array for the costs of all calls.
   test('stays what it is while the clock calls the limiter', () => {
-    let duringClock = () => {};
-    const limiter = RateLimiter({
-      ...NAMED,
-      clock() {
-        const call = duringClock;
-        duringClock = () => {};
-        call();
-        return 0;
-      },
-    });
-    duringClock = () => limiter.attempt('b', { cost: { tokens: 7, requests: 3 } });
+    const { limiter, time } = setUp();
+    time.onNextReading(() => limiter.attempt('b', { cost: { tokens: 7, requests: 3 } }));
     const decision = limiter.attempt('a', { cost: { tokens: 40 } });
     expect([usedOf(decision), usedOf(limiter.usage('b'))]).toEqual([
       [1, 40],
       [3, 7],
     ]);
-    duringClock = () => limiter.attempt('b', { cost: { tokens: 7, requests: 0 } });
+    time.onNextReading(() => limiter.attempt('b', { cost: { tokens: 7, requests: 0 } }));
     limiter.settle(decision, { tokens: 30 });
     expect([usedOf(limiter.usage('a')), usedOf(limiter.usage('b'))]).toEqual([
       [1, 30],
@@ -120,6 +107,7 @@ describe('settle', () => {
   test.each([
     [1, 0.5, RangeError, `${NUMBER} 0.5`],
     [{ tokens: 5 }, 5, TypeError, `${OBJECT} 5`],
+    [{ tokens: 5 }, { tokens: -1 }, RangeError, tokens('-1')],
     [{ tokens: 5 }, { tokens: 2 ** 53 }, RangeError, tokens('9007199254740992')],
     [{ tokens: 5 }, { token: 5 }, TypeError, `${known}; did you mean 'tokens'?`],
   ])('a cost of %p at %p is an error, and can be settled later', (cost, actual, Class, message) => {

@@ -4,7 +4,7 @@
 
 const fc = require('fast-check');
 const RateLimiter = require('../..');
-const { catchError } = require('../support/set-up');
+const { catchError, setUp } = require('../support/set-up');
 const { casesOf } = require('../support/tiers');
 
 const check = (...args) => fc.assert(fc.property(...args), { numRuns: casesOf(2000) });
@@ -90,25 +90,13 @@ test('the message for what is no id shows it in short, and never asks it', () =>
   expect(messageOf(Symbol('s'.repeat(500))).length).toBeLessThan(200);
 });
 
-/** A limiter on `time.clock`, which may be exchanged. */
-function withClock(options) {
-  const time = { clock: () => 0 };
-  const limiter = RateLimiter({
-    interval: 10,
-    maxInInterval: 1,
-    clock: () => time.clock(),
-    ...options,
-  });
-  return { limiter, time };
-}
-
 describe('the clock', () => {
   test('is not read by a call that needs no time', async () => {
-    const { limiter, time } = withClock();
+    const { limiter, time } = setUp();
     const decision = limiter.attempt('a');
-    time.clock = () => {
+    time.onNextReading(() => {
       throw new Error('not needed');
-    };
+    });
     expect(limiter.refund(decision)).toBe(true);
     await limiter.clear('a');
     await limiter.clearAll();
@@ -135,12 +123,9 @@ describe('the clock', () => {
 
 describe('a clock that calls the limiter', () => {
   test('by every method leaves answers and state whole', () => {
-    const { limiter, time } = withClock({ maxInInterval: 50 });
+    const { limiter, time } = setUp({ maxInInterval: 50 });
     const decision = limiter.attempt('a');
-    let isInside = false;
-    time.clock = () => {
-      if (isInside) return 0;
-      isInside = true;
+    const callAll = () => {
       limiter('a');
       limiter('b', () => {});
       limiter.peek('a');
@@ -148,20 +133,22 @@ describe('a clock that calls the limiter', () => {
       limiter.refund(decision);
       limiter.stats();
       limiter.clear('c');
-      isInside = false;
-      return 0;
     };
+    time.onNextReading(callAll);
     expect(limiter.attempt('a').limits[0].used).toBe(3); // one refunded, two in the clock, this one
+    time.onNextReading(callAll);
     expect(limiter.attemptMany(['d', 'd']).map(({ actionsLeft }) => actionsLeft)).toEqual([49, 48]);
     expect(limiter.stats()).toMatchObject({ keys: 3, errors: 0 });
   });
 
   test('without end is a clock that threw, and the limiter lives on', () => {
-    const { limiter, time } = withClock();
-    time.clock = () => limiter('a');
-    const error = catchError(() => limiter('a'));
-    expect(error).toBeInstanceOf(Error);
-    time.clock = () => 0;
+    const { limiter, time } = setUp({ maxInInterval: 1 });
+    const callAgain = () => {
+      time.onNextReading(callAgain);
+      limiter('a');
+    };
+    expect(catchError(callAgain)).toBeInstanceOf(Error);
+    time.onNextReading(() => {});
     expect([limiter('b'), limiter('b')]).toEqual([0, 10]);
   });
 
@@ -173,12 +160,9 @@ describe('a clock that calls the limiter', () => {
       (limiter) => limiter.attemptMany(['a', 'b']),
     ];
     for (const [i, call] of calls.entries()) {
-      const { limiter, time } = withClock();
+      const { limiter, time } = setUp();
       if (i > 0) limiter('a'); // else it has no store yet
-      time.clock = () => {
-        limiter.close();
-        return 0;
-      };
+      time.onNextReading(() => limiter.close());
       expect(catchError(() => call(limiter))).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
     }
   });
@@ -187,29 +171,25 @@ describe('a clock that calls the limiter', () => {
   test('with more windows, by costs that are others', () => {
     const names = Array.from({ length: 40 }, (_, i) => `n${i}`);
     const limits = names.map((name) => ({ name, interval: 1000, maxInInterval: 50 }));
-    const { limiter, time } = withClock({ limits: limits.slice(0, 2) });
+    const { limiter, time } = setUp({ limits: limits.slice(0, 2) });
     const other = RateLimiter({ limits, clock: () => 0 });
     const costs = Object.fromEntries(names.map((name, i) => [name, i]));
     const usedOf = ({ limits }) => limits.map(({ used }) => used);
-    time.clock = () => {
-      other.attempt('an id that needs the area of bytes', { cost: costs });
-      return 0;
-    };
+    const longId = 'an id that needs the area of bytes';
+    time.onNextReading(() => other.attempt(longId, { cost: costs }));
     const decision = limiter.attempt('a', { cost: { n0: 7, n1: 9 } });
     expect(usedOf(decision)).toEqual([7, 9]);
-    expect(usedOf(other.usage('an id that needs the area of bytes'))).toEqual(Object.values(costs));
+    expect(usedOf(other.usage(longId))).toEqual(Object.values(costs));
     expect(limiter.settle(decision, { n0: 1, n1: 2 })).toBe(true);
     expect(usedOf(limiter.usage('a'))).toEqual([1, 2]);
   });
 
   test('by clearing it judges an id that is new', () => {
-    const { limiter, time } = withClock();
-    limiter('a');
-    time.clock = () => {
-      limiter.clearAll();
-      return 0;
-    };
-    expect([limiter('a'), limiter('a')]).toEqual([0, 0]);
+    const { limiter, time } = setUp({ maxInInterval: 1 });
+    for (let i = 0; i < 3; i++) {
+      time.onNextReading(() => limiter.clearAll());
+      expect(limiter('a')).toBe(0);
+    }
   });
 });
 

@@ -5,6 +5,7 @@ const { getEventListeners } = require('node:events');
 const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
 const { errorOf } = require('../support/outcome');
+const { handClock } = require('../support/set-up');
 const { casesOf } = require('../support/tiers');
 
 /** Far more than are served in one turn of the event loop. */
@@ -372,27 +373,19 @@ describe('a clock that does something else', () => {
   });
 
   test('aborts the very wait, closes the limiter, or waits itself', async () => {
-    let inClock = () => {};
-    const { limiter } = setUp({
-      maxInInterval: 2,
-      clock: () => {
-        const call = inClock;
-        inClock = () => {};
-        call();
-        return performance.now();
-      },
-    });
+    const { clock, onNextReading } = handClock();
+    const { limiter } = setUp({ maxInInterval: 2, clock });
     limiter.attempt('a', { cost: 2 });
     const { signal, abort } = withAbort();
-    inClock = abort;
+    onNextReading(abort);
     expect((await errorOf(limiter.wait('a', { signal }))).name).toBe('AbortError');
     let inner;
-    inClock = () => {
+    onNextReading(() => {
       inner = limiter.wait('b');
-    };
+    });
     expect(await limiter.wait('b')).toMatchObject({ allowed: true, actionsLeft: 1 });
     expect(await inner).toMatchObject({ allowed: true, actionsLeft: 0 });
-    inClock = () => limiter.close();
+    onNextReading(() => limiter.close());
     expect(await errorOf(limiter.wait('c'))).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
   });
 });

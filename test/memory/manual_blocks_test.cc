@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <set>
 #include <vector>
 
@@ -22,10 +21,6 @@ using testing::kSecond;
 using testing::kSecret;
 using testing::Limiter;
 using testing::Random;
-
-std::unique_ptr<MemoryStore> StoreThatKeepsAll(const PolicyOptions& policy, std::size_t max_keys) {
-  return CreateMemoryStore(Policy(policy), {max_keys, kSecret, true, nullptr});
-}
 
 TEST(ManualBlocks, TheNearestToExpiryGoesFirstAmongBlocksAndActions) {
   for (const Algorithm algorithm : {Algorithm::kSlidingWindowLog, Algorithm::kGcra}) {
@@ -83,7 +78,8 @@ TEST(ManualBlocks, EveryIdIsCountedOnceWhateverHappensToIt) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const PolicyOptions policy{{{kHour, 3}}, 0, random.Chance(50)};
-    std::unique_ptr<MemoryStore> store = StoreThatKeepsAll(policy, 1000);
+    const MemoryStoreOptions keeps_all{1000, kSecret, true, nullptr};
+    auto store = CreateMemoryStore(Policy(policy), keeps_all);
     std::set<std::int64_t> acted;
     std::map<std::int64_t, Micros> blocked;
     for (Micros now = 0; now < 2000; ++now) {
@@ -117,9 +113,7 @@ TEST(ManualBlocks, EveryIdIsCountedOnceWhateverHappensToIt) {
           blocked.erase(id);
           break;
         default:
-          if (random.Chance(10)) {
-            store = WithLimits(*store, policy, {1000, kSecret, true, nullptr}, now);
-          }
+          if (random.Chance(10)) store = WithLimits(*store, policy, keeps_all, now);
       }
       std::set<std::int64_t> held = acted;
       for (const auto& [one, end] : blocked) held.insert(one);

@@ -247,20 +247,14 @@ TEST(LimitsOfCalls, LeaveALogThatRefusesAsItDid) {
 TEST(LimitsOfCalls, MoveWhatIdsHaveToAStoreWithRoomForThem) {
   PolicyOptions policy{{{kHour, 1}}, 0, false};
   policy.largest_limit = 1024;
-  MemoryStoreOptions options;
-  auto store = CreateMemoryStore(Policy(policy), options);
-  std::array<WindowUse, 1> uses;
-  Decision decision;
-  decision.windows = uses;
-  const Identity id{.low = 1, .high = 0, .kind = 1};
-  ASSERT_TRUE(store->UseLimits(std::array<std::uint64_t, 1>{3}));
-  for (int i = 0; i < 3; ++i) store->Decide(id, i, 1, Recording::kAttempt, decision);
-  ASSERT_FALSE(store->UseLimits(std::array<std::uint64_t, 1>{2000}));
-  store->UseLimits({});
+  Limiter limiter(policy);
+  UseLimit(limiter, 3);
+  for (Micros now = 0; now < 3; ++now) limiter.Attempt(1, now);
+  ASSERT_FALSE(limiter.store->UseLimits(std::array<std::uint64_t, 1>{2000}));
+  ASSERT_TRUE(limiter.store->UseLimits({}));
   policy.largest_limit = 1 << 20;
-  store = WithLimits(*store, policy, options, 3);
-  store->Decide(id, 3, 0, Recording::kNothing, decision);
-  EXPECT_EQ(uses[0].used, 3u);
+  limiter.store = WithLimits(*limiter.store, policy, {10, testing::kSecret, false, nullptr}, 3);
+  EXPECT_EQ(limiter.Peek(1, 3, 0).windows[0].used, 3u);
 }
 
 }  // namespace

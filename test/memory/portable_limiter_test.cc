@@ -39,17 +39,6 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, Portable,
                                            Algorithm::kSlidingWindowCounter,
                                            Algorithm::kFixedWindow, Algorithm::kGcra));
 
-TEST_P(Portable, LeavesTheStateAloneWhereNothingChanges) {
-  Carrier carrier({{{kSecond, 2}}, 0, false, GetParam(), {}});
-  carrier.Attempt(0);
-  carrier.Attempt(0);
-  EXPECT_EQ(carrier.outcome, Outcome::kChanged);
-  EXPECT_FALSE(carrier.Attempt(1).verdict.allowed());
-  EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
-  carrier.Peek(1);
-  EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
-}
-
 TEST_P(Portable, KnowsItsOwnStatesAtTheEndsOfTime) {
   for (const Micros now : {-kLongest, Micros{0}, Micros{5'000'000'000'000'000}, kLongest}) {
     for (const bool has_blocks : {false, true}) {

@@ -88,14 +88,17 @@ function byHeaders(req) {
 
 const servers = [];
 afterAll(() => {
-  for (const server of servers) server.close();
+  for (const server of servers) {
+    server.close();
+    server.closeAllConnections();
+  }
 });
 
-/** Serves an app on loopback until the tests of the file have run; resolves to the port. */
-async function listen(app) {
-  const server = http.createServer(app).listen(0, '127.0.0.1');
+/** Serves an app, or starts a server, until the tests of the file have run; resolves to its port. */
+async function listen(app, place = { port: 0, host: '127.0.0.1' }) {
+  const server = typeof app === 'function' ? http.createServer(app) : app;
   servers.push(server);
-  await once(server, 'listening');
+  await once(server.listen(place), 'listening');
   return server.address().port;
 }
 
@@ -171,7 +174,6 @@ async function warningsDuring(play) {
   }
 }
 
-/** One turn of the event loop. */
 const settled = () => new Promise(setImmediate);
 
 /** A function that throws, and one that rejects. */

@@ -4,18 +4,15 @@
 const createFastify = require('fastify');
 const theirs = require('@fastify/rate-limit');
 const { blocksOf, load } = require('../support/page-programs');
-const { fetchText, inTurn, useHandMovedClock } = require('./apps');
+const { fetchText, inTurn, listen, useHandMovedClock } = require('./apps');
 
 const time = useHandMovedClock();
 const NAMES = [...['limit', 'remaining', 'reset'].map((n) => `x-ratelimit-${n}`), 'retry-after'];
 
-const open = [];
-afterEach(() => Promise.all(open.splice(0).map((app) => app.close())));
-
 /** Three requests, 20 s apart. */
 async function answersOf(app) {
-  open.push(app);
-  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  await app.ready();
+  const url = `http://127.0.0.1:${await listen(app.server)}`;
   return inTurn([0, 20_000, 20_000], async (ms) => {
     time.advance(ms);
     const { status, headers, text } = await fetchText(url);

@@ -1,7 +1,6 @@
 // Who is counted: addresses and their subnets, authenticate, and warnings about addresses that may be wrong.
 'use strict';
 
-const http = require('node:http');
 const expressRateLimit = require('express-rate-limit');
 const fc = require('fast-check');
 const { ipKeyGenerator, rateLimit } = require('../..');
@@ -105,10 +104,9 @@ describe('trustProxy', () => {
   async function keyAndCodes(options, headers) {
     const logger = newLogger();
     const middleware = rateLimit({ logger, limit: 9, ...options });
-    const server = http.createServer((req, res) => {
+    const app = (req, res) =>
       middleware(req, res, (error) => res.end(JSON.stringify(error ?? req.rateLimit.key)));
-    });
-    const keys = await inTurn([1, 2], async () => (await get(server, '/', headers)).text);
+    const keys = await inTurn([1, 2], async () => (await get(app, '/', headers)).text);
     expect(keys[0]).toBe(keys[1]);
     return [JSON.parse(keys[0]), logger.warn.mock.calls.map(([{ code }]) => code)];
   }

@@ -4,12 +4,18 @@
 const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
 const { catchError } = require('../support/set-up');
-const { HOUR_MS, appWith, get, inTurn, newLogger, setUp } = require('./apps');
+const { FAILING, HOUR_MS, appWith, get, inTurn, newLogger, setUp } = require('./apps');
 
 const { rateLimit } = RateLimiter;
 const clock = () => 1_000_000;
 const KEY = { keyGenerator: () => 'ada' };
 const LIMIT = { limit: 10, windowMs: 90_000 };
+
+const TERMS = { interval: 1000, maxInInterval: 3, clock };
+function ofUser() {
+  const own = RateLimiter(TERMS);
+  return { attempt: (...args) => own.attempt(...args), peek: (id) => own.peek(id) };
+}
 
 const queryOf = (req) => new URL(req.url, 'http://x').searchParams;
 const costOf = (req) => Number(queryOf(req).get('cost'));
@@ -22,7 +28,6 @@ function appOf(options) {
   return (query) => ask(typeof query === 'number' ? `/?cost=${query}` : `/?${query}`);
 }
 
-/** The status, what is used and left, and Retry-After. */
 const summaryOf = ({ status, body, headers }) => {
   return [status, body.used, body.remaining, headers['retry-after']];
 };
@@ -85,16 +90,11 @@ describe('a cost that can never pass', () => {
       return super.attempt(...args);
     }
   }
-  const terms = { interval: 1000, maxInInterval: 3, clock };
-  function ofUser() {
-    const own = RateLimiter(terms);
-    return { attempt: (...args) => own.attempt(...args), peek: (id) => own.peek(id) };
-  }
 
   // Kills: a way around the methods of a given limiter.
   test.each([
-    ['of a class of the user', () => new Counted(terms)],
-    ['of a key-value store', () => RateLimiter({ ...terms, kv: createPlainKv(), namespace: 'n' })],
+    ['of a class of the user', () => new Counted(TERMS)],
+    ['of a key-value store', () => RateLimiter({ ...TERMS, kv: createPlainKv(), namespace: 'n' })],
     ['of the user', ofUser],
   ])('is refused by a limiter %s', async (_what, createLimiter) => {
     const limiter = createLimiter();
@@ -109,9 +109,7 @@ describe('a cost that can never pass', () => {
 
   // Kills: passOnStoreError for a cost that is known to be wrong, because only the numbers to show are missing.
   test('does not pass if the store fails that knows what to show', async () => {
-    const peek = () => {
-      throw new Error('no answer');
-    };
+    const [[, peek]] = FAILING(new Error('no answer'));
     const limiter = { ...ofUser(), peek };
     const common = { limiter, ...KEY, passOnStoreError: true, logger: newLogger() };
     const app = appWith(rateLimit({ ...common, cost: 4 }));
@@ -134,7 +132,6 @@ describe('a cost that can never pass', () => {
   });
 });
 
-/** Costs by name, from the query. */
 const costsOf = (req) =>
   Object.fromEntries([...queryOf(req)].map(([name, value]) => [name, Number(value)]));
 
@@ -266,9 +263,7 @@ describe('req.rateLimit.settle', () => {
   });
 
   test('needs a limiter with settle', async () => {
-    const own = RateLimiter({ interval: 1000, maxInInterval: 3 });
-    const limiter = { attempt: (id) => own.attempt(id), peek: (id) => own.peek(id) };
-    expect((await settled({ limiter, clock: undefined }, [1])).body).toMatchObject({
+    expect((await settled({ limiter: ofUser(), clock: undefined }, [1])).body).toMatchObject({
       code: 'ERR_ROLLGATE_UNSUPPORTED',
       message: "settle: the middleware's limiter has no method settle",
     });

@@ -25,7 +25,6 @@ function storeWith(init, options) {
 
 const hitsOf = async (store, key) => (await store.get(key))?.totalHits ?? 0;
 
-/** The totalHits of increments after these waits. */
 const hitsAfter = (store, ...waits) =>
   inTurn(waits, async (ms) => {
     time.advance(ms);

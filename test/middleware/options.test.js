@@ -18,7 +18,6 @@ function refusalOf(options, name = 'TypeError') {
   return error.message;
 }
 
-/** A row for each wrong value. */
 const each = (table) =>
   table.flatMap(([name, ofType, ofRange = []]) => [
     ...ofType.map((value) => [name, value, 'TypeError']),
@@ -158,14 +157,8 @@ test('the names of the middleware come before those of the limiter', () => {
 describe('a rule', () => {
   test.each([
     { path: '/größe/ä%20', windowMs: 1000, max: 3, minDifference: 5, countBlocked: false },
-    {
-      path: '/a:b/%3Ac/%2A%28%7B',
-      interval: 1,
-      maxInInterval: 1,
-      algorithm: 'gcra',
-      blockFor: [1, 2],
-    },
-    { path: /x/, limit: 0, blockFor: [1] },
+    { path: '/a:b/%3Ac/%2A%28%7B', ...LIMIT, algorithm: 'gcra', blockFor: [1, 2] },
+    { path: /x/, interval: 1, maxInInterval: 0, blockFor: [1] },
     { path: '/', method: ['POST', 'M-SEARCH'], group: ['a', 'b'], zone: 'größe {x} :/', ...LIMIT },
     { path: '/', ...LIMIT, blockFor: 5, blockEverywhere: true, perPath: true, shadow: true },
     { path: '/', ...LIMIT, zone: undefined, method: undefined, nonsense: undefined },

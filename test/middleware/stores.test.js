@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 beforeEach(() => server.command('FLUSHALL'));
 
-/** The middleware in one process of several. */
 const processWith = (rules, options) =>
   setUp(rules, { redis: redisAt(server.url), namespace: 'n', ...options });
 

@@ -1,9 +1,9 @@
-// The packed package, installed without network: with a binary, or built from source.
+// The packed package, installed without network: with a binary, or built from source. test/runtimes uses what it has.
 'use strict';
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { startRedis } = require('../support/redis-server');
+const { runProgram } = require('../support/run-program');
 const tarballs = require('../support/tarball');
 const { patient } = require('../support/tiers');
 
@@ -20,7 +20,6 @@ const describeHere = process.platform === 'win32' ? describe.skip : describe;
 
 jest.setTimeout(patient(900_000)); // a build is among them
 
-/** The tarball without a binary. */
 let sources;
 
 beforeAll(async () => {
@@ -53,10 +52,9 @@ describeHere('with a binary for this machine', () => {
   let rollgate;
   let PATH;
 
-  const run = async (source, type = 'commonjs', env = {}) => {
-    const args = [`--input-type=${type}`, '--eval', source];
-    const options = { cwd: installed.app, env: { PATH, ...env } };
-    const { code, stdout, stderr } = await runNode(args, options);
+  const run = async (source) => {
+    const options = { cwd: installed.app, env: { PATH } };
+    const { code, stdout, stderr } = await runNode(['--eval', source], options);
     if (code !== 0) throw new Error(stderr);
     return JSON.parse(stdout);
   };
@@ -94,42 +92,6 @@ describeHere('with a binary for this machine', () => {
     const names = fs.readdirSync(path.join(installed.app, 'node_modules'));
     const expected = [...tarballs.DEPENDENCIES, 'rollgate'].sort();
     expect(names.filter((name) => !name.startsWith('.'))).toEqual(expected);
-  });
-
-  test('works required and imported', async () => {
-    const use = `
-      const limiter = RateLimiter({ interval: 60_000, maxInInterval: 2, clock: () => 0 });
-      console.log(JSON.stringify([
-        limiter('a'), limiter('a'), limiter('a'), typeof RateLimiter.rateLimit({ limit: 5 }),
-        RateLimiter.ipKeyGenerator('2001:db8::1'), typeof fastify, typeof Store,
-      ]));
-    `;
-    const required = await run(`
-      const RateLimiter = require('rollgate');
-      const [fastify, Store] = ['fastify', 'store'].map((name) => require('rollgate/' + name));
-      ${use}
-    `);
-    const imports = `
-      import RateLimiter from 'rollgate';
-      import fastify from 'rollgate/fastify';
-      import Store from 'rollgate/store';
-    `;
-    const functions = ['function', 'function'];
-    expect(required).toEqual([0, 0, 60_000, 'function', '2001:db8::/56', ...functions]);
-    expect(await run(imports + use, 'module')).toEqual(required);
-  });
-
-  test('has the native Redis client', async () => {
-    const server = await startRedis();
-    const source = `
-      import RateLimiter from 'rollgate';
-      const limiter = RateLimiter({
-        redis: process.env.REDIS, namespace: 'packed', interval: 600_000, maxInInterval: 2,
-      });
-      const waits = [await limiter('a'), await limiter('a'), await limiter('a')];
-      console.log(JSON.stringify(waits.map((wait) => wait > 0)));
-    `;
-    expect(await run(source, 'module', { REDIS: server.url })).toEqual([false, false, true]);
   });
 
   test('installs its binary, whatever the addon of the application is', async () => {
@@ -174,7 +136,7 @@ describeHere('without a binary for this machine', () => {
       import { findNodeHeaders } from './scripts/build.mjs';
       console.log(findNodeHeaders());
     `;
-    const { stdout } = await runNode(['--input-type=module', '--eval', program], { cwd: ROOT });
+    const { stdout } = await runProgram(program, { type: 'module' });
     const folder = emptyFolder();
     fs.mkdirSync(path.join(folder, 'include'));
     fs.symlinkSync(stdout.trim(), path.join(folder, 'include/node'));

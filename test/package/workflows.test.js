@@ -1,13 +1,11 @@
 // The workflows: no more rights than a job needs, no command that nothing tries, versions as the docs have them.
 'use strict';
 
-const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
-const path = require('node:path');
+const { readPage: text } = require('../support/page-programs');
+const { askProgram } = require('../support/run-program');
 const { commandsOf, FOLDER, jobsOf, read } = require('../support/workflows');
 
-const ROOT = path.join(__dirname, '../..');
-const text = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 const manifest = require('../../package.json');
 
 const NAMES = fs.readdirSync(FOLDER).filter((name) => name.endsWith('.yml'));
@@ -73,7 +71,7 @@ test('every command is rehearsed, or tried elsewhere', () => {
 });
 
 // Kills: PIN that wants an @; pinFindings without the comparison with other files
-test('the linter finds actions that are not pinned, or pinned twice', () => {
+test('the linter finds actions that are not pinned, or pinned twice', async () => {
   const commit = 'a'.repeat(40);
   const lines = ['a/b', 'a/b@v1', `a/b@${commit}`, `a/b@${commit} # v1`, `a/b@${commit} # v2`];
   const workflow = [...lines, './local.yml'].map((line) => `- uses: ${line}`).join('\n');
@@ -81,8 +79,7 @@ test('the linter finds actions that are not pinned, or pinned twice', () => {
     import { pinFindings } from './scripts/lib/workflow-lint.mjs';
     console.log(JSON.stringify(pinFindings(${JSON.stringify(workflow)}, 'f')));
   `;
-  const args = ['--input-type=module', '--eval', program];
-  const findings = JSON.parse(execFileSync(process.execPath, args, { cwd: ROOT }));
+  const findings = await askProgram(program, { type: 'module' });
   expect(findings.map((finding) => finding.split(': ')[0])).toEqual(['f:1', 'f:2', 'f:3', 'f:5']);
 });
 

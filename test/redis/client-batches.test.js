@@ -87,26 +87,19 @@ describe('a command', () => {
   });
 });
 
-describe('a reply', () => {
-  test.each([
-    ['a number too few', [0, 0]],
-    ['a number too many', [0, 0, 0, 0]],
-    ['something that is no number', [0, null, 0]],
-    ['no list', 'OK'],
-  ])('of %s fails all calls of its command', async (_what, reply) => {
-    const limiter = limiterOver(fakeClient(() => reply));
-    expect(await outcomesOf(times(3, (id) => limiter(id)))).toEqual([REPLY, REPLY, REPLY]);
-  });
+test('a reply of something that is no number fails all calls of its command', async () => {
+  const limiter = limiterOver(fakeClient(() => [0, null, 0]));
+  expect(await outcomesOf(times(3, (id) => limiter(id)))).toEqual([REPLY, REPLY, REPLY]);
+});
 
-  test('that is an error fails the calls of its command alone', async () => {
-    const client = fakeClient((args) => {
-      if (keysOf(args).includes('n{64}')) throw refusal('ERR no');
-      return allowing(args);
-    });
-    const limiter = limiterOver(client);
-    const outcomes = await outcomesOf(times(66, (id) => limiter(id)));
-    expect(outcomes).toEqual([...times(64, () => 0), REPLY, REPLY]);
+test('a reply that is an error fails the calls of its command alone', async () => {
+  const client = fakeClient((args) => {
+    if (keysOf(args).includes('n{64}')) throw refusal('ERR no');
+    return allowing(args);
   });
+  const limiter = limiterOver(client);
+  const outcomes = await outcomesOf(times(66, (id) => limiter(id)));
+  expect(outcomes).toEqual([...times(64, () => 0), REPLY, REPLY]);
 });
 
 describe('keys that cannot be judged together', () => {

@@ -1,8 +1,7 @@
 // Every way to connect to Redis: clearing, messages, prefixes, clients that are told to answer otherwise.
 'use strict';
 
-const diagnostics = require('node:diagnostics_channel');
-const { EACH_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
+const { EACH_CLIENT, nativeLimiter, openings, published } = require('../support/redis-clients');
 const { redisForTests } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
 
@@ -46,10 +45,7 @@ describe.each(EACH_CLIENT)('%s', (client, open) => {
 
   test('each call is published', async () => {
     const limiter = make();
-    const messages = [];
-    const listener = (message) => message.type === 'call' && messages.push(message);
-    diagnostics.subscribe('rollgate:redis', listener);
-    try {
+    const all = await published('rollgate:redis', async () => {
       const decision = await limiter.attempt('a');
       await limiter('a');
       await limiter.peek('a');
@@ -57,9 +53,8 @@ describe.each(EACH_CLIENT)('%s', (client, open) => {
       await limiter.refund(decision);
       await limiter.clear('a');
       await new Promise((resolve) => setImmediate(resolve));
-    } finally {
-      diagnostics.unsubscribe('rollgate:redis', listener);
-    }
+    });
+    const messages = all.filter(({ type }) => type === 'call');
     const commands = ['attempt', 'attempt', 'peek', 'attempt', 'refund', 'clear'];
     expect(messages.map(({ command }) => command)).toEqual(commands);
     expect(messages.map(({ ids }) => ids)).toEqual([1, 1, 1, 2, 1, 1]);

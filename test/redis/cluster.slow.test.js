@@ -195,17 +195,6 @@ describe('the native client on primaries with replicas', () => {
   const slotOf = (id) => keySlot(`{${id}}`);
   const isPrimary = async (node) => (await node.command('ROLE'))[0] === 'master';
 
-  /** Resolves once a replica of the node has all that was written there until now. */
-  async function replicaHasAll(node) {
-    const [, written] = await node.command('ROLE');
-    await waitUntil('the replica has it all', async () => {
-      const roles = await Promise.all(cluster.nodes.map((one) => one.command('ROLE')));
-      return roles.some(([role, , port, , read]) => {
-        return role === 'slave' && port === node.port && read >= written;
-      });
-    });
-  }
-
   const expectExactly = (allowed, ids, max) =>
     expect(ids.map((id) => [id, allowed.get(id)])).toEqual(ids.map((id) => [id, max]));
 
@@ -270,7 +259,7 @@ describe('the native client on primaries with replicas', () => {
     const lost = IDS.filter((_, i) => owners[i] === victim);
     const kept = IDS.filter((_, i) => owners[i] !== victim);
     expect(kept.length).toBeGreaterThan(0);
-    await replicaHasAll(victim);
+    await cluster.replicated(victim);
 
     const ofOthers = startLoad(callingEach(limiter, kept));
     const ofVictim = startLoad(callingEach(limiter, lost));
@@ -296,7 +285,7 @@ describe('the native client on primaries with replicas', () => {
     const limiter = limiterAt({ commandTimeout: patient(500), connectTimeout: 300_000 });
     await Promise.all(IDS.map((id) => limiter.attempt(id, { cost: MAX })));
     const victim = await cluster.ownerOf(slotOf(IDS[0]));
-    await replicaHasAll(victim);
+    await cluster.replicated(victim);
     await victim.freeze();
     const [other] = cluster.nodes.filter((node) => node !== victim);
     const hasNewOwner = async () =>

@@ -1,10 +1,9 @@
 // Leases: permits of an id on Redis that a limiter takes ahead and decides on without it.
 'use strict';
 
-const diagnostics = require('node:diagnostics_channel');
 const { LEASE, SECOND, leasesOnRedis } = require('../support/leases-on-redis');
 const { waitUntil } = require('../support/outcome');
-const { EACH_CLIENT, openings } = require('../support/redis-clients');
+const { EACH_CLIENT, openings, published } = require('../support/redis-clients');
 const { catchError } = require('../support/set-up');
 
 const { server, later, group, withLease } = leasesOnRedis();
@@ -97,15 +96,13 @@ describe('leases', () => {
   test('an id that is asked for seldom is as without the option', async () => {
     const { advance, create } = group();
     const limiter = create();
-    const commands = [];
-    const note = ({ command }) => commands.push(command);
-    diagnostics.subscribe('rollgate:redis', note);
-    for (let i = 0; i < 30; i++) {
-      expect(await limiter('a')).toBe(0);
-      advance(60);
-    }
-    diagnostics.unsubscribe('rollgate:redis', note);
-    expect(commands.filter((command) => command === 'lease')).toEqual([]);
+    const messages = await published('rollgate:redis', async () => {
+      for (let i = 0; i < 30; i++) {
+        expect(await limiter('a')).toBe(0);
+        advance(60);
+      }
+    });
+    expect(messages.filter(({ command }) => command === 'lease')).toEqual([]);
     expect(limiter.stats()).toMatchObject({ leases: 0, leased: 0, returned: 0, local: 0 });
   });
 

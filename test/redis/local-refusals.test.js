@@ -1,7 +1,6 @@
 // localRefusals: refusals repeated without Redis, exactly those that Redis would give.
 'use strict';
 
-const diagnostics = require('node:diagnostics_channel');
 const os = require('node:os');
 const { performance } = require('node:perf_hooks');
 const RateLimiter = require('../..');
@@ -10,7 +9,7 @@ const { randomPolicy, randomTrace } = require('../conformance/random-traces');
 const { expectTrace } = require('../conformance/replay');
 const { gatedClient } = require('../support/gated-client');
 const { waitUntil } = require('../support/outcome');
-const { nativeLimiter, runsOf } = require('../support/redis-clients');
+const { nativeLimiter, published, runsOf } = require('../support/redis-clients');
 const { redisForTests, startRedis } = require('../support/redis-server');
 const { catchError, handClock } = require('../support/set-up');
 const { casesOf, patient } = require('../support/tiers');
@@ -133,13 +132,10 @@ test('each repeated refusal is counted, published, and whole for a callback', as
   const limiter = await refused();
   const answered = () => new Promise((resolve) => limiter('a', (...given) => resolve(given)));
   await answered(); // that of refused() is brief
-  const messages = [];
-  const listener = (message) => messages.push(message);
-  diagnostics.subscribe('rollgate:decision', listener);
-  const answer = await answered();
-  await new Promise(setImmediate);
-  diagnostics.unsubscribe('rollgate:decision', listener);
-  expect(answer).toEqual([null, expect.any(Number), 0]);
+  const messages = await published('rollgate:decision', async () => {
+    expect(await answered()).toEqual([null, expect.any(Number), 0]);
+    await new Promise(setImmediate);
+  });
   expect(messages).toMatchObject([{ limiter, id: 'a', cost: 1, allowed: false }]);
   expect(limiter.stats()).toMatchObject({ allowed: 1, blocked: 3, localRefusals: 1 });
 });

@@ -56,11 +56,7 @@ async function choose(place) {
 /** All ids of the limiter are used up, and the replicas know it. */
 async function useUp(limiter) {
   await Promise.all(IDS.map((id) => limiter.attempt(id, { cost: MAX })));
-  const [, written] = await isolated.command('ROLE');
-  await waitUntil('the replica has it all', async () => {
-    const [, , replicas] = await isolated.command('ROLE');
-    return replicas.some(([, , read]) => Number(read) >= written);
-  });
+  await cluster.replicated(isolated);
 }
 
 /** Resolves once the majority has a new master for the slots of the isolated one. */

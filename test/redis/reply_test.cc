@@ -57,9 +57,6 @@ TEST(ReplyReader, ReadsEachKind) {
   EXPECT_EQ(Read({"+OK\r\n-ERR no\r\n:-5\r\n$3\r\na\r\n\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n"}),
             (Replies{"\"OK\"", "!ERR no", "-5", "\"a\r\n\"", "\"\"", "nil", "nil", "[]"}));
   EXPECT_EQ(Read({":9223372036854775807\r\n"}), Replies{"9223372036854775807"});
-}
-
-TEST(ReplyReader, ReadsBytesThatAreNoText) {
   EXPECT_EQ(Read({std::string_view("$3\r\na\0\xff\r\n", 9)}),
             Replies{std::string("\"a\0\xff\"", 5)});
 }
@@ -85,13 +82,6 @@ TEST(ReplyReader, ReadsTheSameInPiecesOfAnySize) {
   std::vector<std::string_view> single;
   for (std::size_t at = 0; at < all.size(); ++at) single.push_back(all.substr(at, 1));
   EXPECT_EQ(Read(single), expected);
-}
-
-TEST(ReplyReader, GivesNothingBeforeAReplyIsComplete) {
-  ReplyReader reader;
-  reader.Feed("*2\r\n:1\r\n");
-  EXPECT_EQ(reader.Next(), nullptr);
-  EXPECT_TRUE(reader.error().empty());
 }
 
 // A reader that kept the elements, or their count, would show them again.

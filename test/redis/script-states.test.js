@@ -227,7 +227,7 @@ describe('the state of an id', () => {
 
   test.each(OF_FRAME)('of %s that may not be read is an error', async (name) => {
     await script.redis.call('ACL', 'SETUSER', 'unread', 'on', 'nopass', '~*', '+@all', '-get');
-    const other = script.connect({ username: 'unread', password: 'any' });
+    const other = script.redis.duplicate({ username: 'unread', password: 'any' });
     try {
       for (const operation of ['attempt', 'peek']) {
         const call = argumentsOf(policyOf(name), [KEY], operation, 'brief', START_US, 1);

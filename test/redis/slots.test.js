@@ -1,12 +1,8 @@
 // Slots on Redis: by each client, beside other processes, for requests, in outages.
 'use strict';
 
-const { once } = require('node:events');
-const http = require('node:http');
 const { setTimeout: pause } = require('node:timers/promises');
-const createFastify = require('fastify');
-const { RateLimiter, concurrencyLimit } = require('../..');
-const rollgate = require('../../lib/adapters/fastify');
+const { RateLimiter } = require('../..');
 const { concurrencyLimitFetch } = require('../../lib/adapters/fetch');
 const { hasNativeRedis } = require('../support/bindings');
 const { outcomeOf, waitUntil } = require('../support/outcome');
@@ -16,7 +12,7 @@ const { runProgram } = require('../support/run-program');
 const { PATIENT, SHORT, slotsOnRedis } = require('../support/slots-on-redis');
 
 const redis = slotsOnRedis();
-const { closeLater, isFree, keyOf, later, make, makeGated, usedBy } = redis;
+const { closeLater, isFree, keyOf, make, makeGated, usedBy } = redis;
 
 describe.each(EACH_CLIENT)('%s', (_, open) => {
   const { using, closeAll } = openings();
@@ -132,58 +128,24 @@ describe('others', () => {
   );
 });
 
-describe('requests', () => {
-  const options = () => ({
-    max: 1,
-    ...redis.place(),
-    keyGenerator: () => 'ada',
-    validate: false,
-  });
-
-  // A middleware that gets its slot later than it returns.
-  test('hold a slot until the response has closed', async () => {
-    const limit = concurrencyLimit({ ...options(), standardHeaders: 'draft-8' });
-    closeLater(limit.limiter);
-    const finish = [];
-    const app = http.createServer((req, res) => {
-      limit(req, res, () => finish.push(() => res.end(String(req.concurrency.used))));
-    });
-    await once(app.listen(0, '127.0.0.1'), 'listening');
-    later(() => app.close());
-    const ask = () => fetch(`http://127.0.0.1:${app.address().port}/`);
-    const first = ask();
-    await waitUntil('it runs', () => finish.length === 1);
-    expect((await ask()).status).toBe(429);
-    finish[0]();
-    expect(await (await first).text()).toBe('1');
-    await isFree(make(), 'ada');
-  });
-
-  test('of Fastify and of fetch do so, too', async () => {
-    const app = createFastify();
-    await app.register(rollgate, { concurrency: options() });
-    app.get('/', async (request) => String(request.concurrency.used));
-    const base = await app.listen({ port: 0, host: '127.0.0.1' });
-    later(() => app.close());
-    expect(await (await fetch(base)).text()).toBe('1');
-    await isFree(make());
-
-    const limit = concurrencyLimitFetch(options());
-    closeLater(limit.limiter);
-    const request = new Request('http://host.test/');
-    const held = await limit(request);
-    const refused = await limit(request);
-    expect([held.allowed, refused.response.status]).toEqual([true, 429]);
-    expect([await held.release(), await held.release(), refused.release()]).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    const waits = concurrencyLimitFetch({ max: 1, maxWait: 5000, limiter: limit.limiter });
-    const [one, other] = [await limit(request), waits(request)];
-    await one.release();
-    expect(await (await other).release()).toBe(true);
-  });
+// Kills: an adapter that does not wait for its slot.
+test('requests get their slots later, and give them back', async () => {
+  const options = { max: 1, ...redis.place(), keyGenerator: () => 'ada', validate: false };
+  const limit = concurrencyLimitFetch(options);
+  closeLater(limit.limiter);
+  const request = new Request('http://host.test/');
+  const held = await limit(request);
+  const refused = await limit(request);
+  expect([held.allowed, refused.response.status]).toEqual([true, 429]);
+  expect([await held.release(), await held.release(), refused.release()]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  const waits = concurrencyLimitFetch({ max: 1, maxWait: 5000, limiter: limit.limiter });
+  const [one, other] = [await limit(request), waits(request)];
+  await one.release();
+  expect(await (await other).release()).toBe(true);
 });
 
 describe('onError', () => {

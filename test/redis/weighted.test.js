@@ -51,16 +51,6 @@ describe('a log with costs', () => {
     expect(await usedAt(1067, 0)).toBe(2 * 4);
   });
 
-  test('has one entry for the attempts of one moment', async () => {
-    const limiter = open([{ interval: 1000, maxInInterval: 2000 }]);
-    const lengths = [];
-    for (let i = 0; i < 3; i++) {
-      await limiter.attempt('k', { cost: 2 });
-      lengths.push(await script.redis.strlen('log{k}'));
-    }
-    expect(lengths).toEqual(Array(3).fill(lengths[0]));
-  });
-
   // Kills: a cost that is taken from the next entry.
   test('settles nothing that it has dropped', async () => {
     const limiter = open([0, 1].map((w) => ({ name: nameOf(w), interval: 1, maxInInterval: 9 })));

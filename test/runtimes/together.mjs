@@ -56,7 +56,6 @@ const tasks = {
   },
 };
 
-/** What threads answered, and those threads. */
 async function inThreads(data) {
   const workers = Array.from({ length: THREADS }, () => startThread(data));
   const ended = workers.map((worker) => once(worker, 'exit'));

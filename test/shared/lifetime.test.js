@@ -1,7 +1,7 @@
 // Limiters in shared memory come and go: what they held of a region is given back, however they end.
 'use strict';
 
-const { LOAD_IN, askProgram } = require('../support/run-program');
+const { askProgram } = require('../support/run-program');
 const { ATTACHMENTS_OF, newName } = require('../support/shared-regions');
 const { slow } = require('../support/tiers');
 
@@ -171,26 +171,5 @@ slow.test(
     });
   `);
     expect(found).toEqual([1, one, [true, true, true, true, true, false]]);
-  },
-);
-
-slow.test(
-  'copies of the package in other contexts share a region, with errors of their own',
-  async () => {
-    const found = await ask(`
-    ${LOAD_IN}
-    main(async () => {
-      const contexts = [1, 2].map(() => vm.createContext({}));
-      const [first, second] = contexts.map((context) => loadIn(context));
-      const limiters = [first(OPTIONS), second(OPTIONS)];
-      limiters[0].attempt('a', { cost: 5 });
-      const left = limiters[1].peek('a').actionsLeft;
-      let error;
-      try { second({ ...OPTIONS, algorithm: 'gcra' })('a'); } catch (thrown) { error = thrown; }
-      const isOf = contexts.map((context) => error instanceof vm.runInContext('Error', context));
-      return [left, error.code, isOf, error instanceof Error];
-    });
-  `);
-    expect(found).toEqual([0, 'ERR_ROLLGATE_SHARED_MISMATCH', [false, true], false]);
   },
 );

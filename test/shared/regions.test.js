@@ -193,15 +193,6 @@ describe('a limiter attaches with the first call of any kind', () => {
   });
 });
 
-test('a limiter with other options is refused, and both are named', () => {
-  const shared = newName();
-  RateLimiter({ ...SMALL, shared, blockFor: [10, 20] })('a');
-  const error = catchError(() => RateLimiter({ ...SMALL, shared, countBlocked: false })('a'));
-  expect(error).toMatchObject({ name: 'Error', code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
-  for (const part of [shared, 'countBlocked: true', 'countBlocked: false', 'blockFor: [10, 20]'])
-    expect(error.message).toContain(part);
-});
-
 test('nonsense in a region is an error that names it', () => {
   const shared = newName();
   const limiter = RateLimiter({ ...SMALL, shared });

@@ -3,8 +3,6 @@
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
 const { ConcurrencyLimiter } = require('../..');
@@ -14,18 +12,21 @@ const { randomFrom } = require('../support/traces');
 
 const ROOT = path.join(__dirname, '..', '..');
 const LIBRARY = JSON.stringify(ROOT);
+const MAX = 5;
+/** In all, of four at a time. */
+const KILLS = 300;
+const TIMES = 1_000_000;
 
 /**
- * A program that takes and releases slots of three ids again and again, and notes when: a line has id, change, and the
+ * A program that takes and releases slots of three ids again and again, and writes when: a line has id, change, and the
  * time in ns after an acquisition or before a release.
  */
-const racer = ({ shared, max, log, seed, times }) => `
-  const { openSync, writeSync } = require('node:fs');
+const racer = ({ shared, seed, times }) => `
+  const { writeSync } = require('node:fs');
   const { randomFrom } = require(${JSON.stringify(path.join(ROOT, 'test/support/traces.js'))});
-  const limiter = require(${LIBRARY}).ConcurrencyLimiter({ max: ${max}, maxKeys: 10, shared: '${shared}' });
+  const limiter = require(${LIBRARY}).ConcurrencyLimiter({ max: ${MAX}, maxKeys: 10, shared: '${shared}' });
   const random = randomFrom(${seed});
-  const file = openSync('${log}', 'a');
-  const note = (id, change) => writeSync(file, id + ' ' + change + ' ' + process.hrtime.bigint() + '\\n');
+  const note = (id, change) => writeSync(1, id + ' ' + change + ' ' + process.hrtime.bigint() + '\\n');
   const held = [];
   for (let k = 0; k < ${times}; k++) {
     const id = 'abc'[random.between(0, 2)];
@@ -60,7 +61,7 @@ function mostHeld(notes) {
 function notesOf(log, endedAt = 0n) {
   const notes = [];
   const held = { a: 0, b: 0, c: 0 };
-  for (const line of fs.readFileSync(log, 'utf8').split('\n').slice(0, -1)) {
+  for (const line of log.split('\n').slice(0, -1)) {
     const [id, change, at] = line.split(' ');
     notes.push({ id, change: Number(change), at: BigInt(at) });
     held[id] += Number(change);
@@ -71,60 +72,51 @@ function notesOf(log, endedAt = 0n) {
   return notes;
 }
 
-describe('processes that take slots of the same ids, are killed and stopped', () => {
-  const MAX = 5;
-  /** In all, of four at a time. */
-  const KILLS = 300;
-  const TIMES = 1_000_000;
-  let directory;
-  beforeAll(() => {
-    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-slots-'));
-  });
-  afterAll(() => fs.rmSync(directory, { recursive: true }));
+test(
+  'processes that are killed and stopped never hold more than may be held, and all that they held is free in the end',
+  async () => {
+    const random = randomFrom(7);
+    const shared = newName();
+    const notes = [];
+    let [kills, started] = [0, 0];
 
-  test(
-    'never hold more than may be held, and all that they held is free in the end',
-    async () => {
-      const random = randomFrom(7);
-      const shared = newName();
-      const notes = [];
-      let [kills, started] = [0, 0];
-
-      async function runOne(times, isKilled) {
-        const log = path.join(directory, `${started++}`);
-        const source = racer({ shared, max: MAX, log, seed: started, times });
-        const child = spawn(process.execPath, ['-e', source], { stdio: 'inherit' });
-        const ended = once(child, 'close');
-        let endedAt;
-        if (isKilled) {
-          while (!fs.existsSync(log) && child.exitCode === null) await pause(5);
-          if (random.chance(30)) {
-            child.kill('SIGSTOP');
-            await pause(random.between(1, 30));
-            child.kill('SIGCONT');
-          }
-          await pause(random.between(0, 40));
-          endedAt = process.hrtime.bigint();
-          child.kill('SIGKILL');
-          kills++;
+    async function runOne(times, isKilled) {
+      const source = racer({ shared, seed: ++started, times });
+      const stdio = ['ignore', 'pipe', 'inherit'];
+      const child = spawn(process.execPath, ['-e', source], { stdio });
+      const ended = once(child, 'close');
+      let log = '';
+      child.stdout.setEncoding('latin1').on('data', (text) => {
+        log += text;
+      });
+      let endedAt;
+      if (isKilled) {
+        await Promise.race([once(child.stdout, 'data'), ended]);
+        if (random.chance(30)) {
+          child.kill('SIGSTOP');
+          await pause(random.between(1, 30));
+          child.kill('SIGCONT');
         }
-        const [code] = await ended;
-        expect(code).toBe(isKilled ? null : 0);
-        for (const note of notesOf(log, endedAt)) notes.push(note);
-        fs.rmSync(log);
+        await pause(random.between(0, 40));
+        endedAt = process.hrtime.bigint();
+        child.kill('SIGKILL');
+        kills++;
       }
+      const [code] = await ended;
+      expect(code).toBe(isKilled ? null : 0);
+      for (const note of notesOf(log, endedAt)) notes.push(note);
+    }
 
-      const line = async () => {
-        while (kills < KILLS) await runOne(TIMES, true);
-        await runOne(TIMES / 4, false);
-      };
-      await Promise.all([line(), line(), line(), line()]);
-      expect(mostHeld(notes)).toBe(MAX);
-      const limiter = ConcurrencyLimiter({ shared, max: MAX, maxKeys: 10 });
-      for (const id of 'abc') expect(limiter.usage(id).used).toBe(0);
-      expect(limiter.acquire('a', { cost: MAX }).used).toBe(MAX);
-      await limiter.close();
-    },
-    patient(600_000),
-  );
-});
+    const line = async () => {
+      while (kills < KILLS) await runOne(TIMES, true);
+      await runOne(TIMES / 4, false);
+    };
+    await Promise.all([line(), line(), line(), line()]);
+    expect(mostHeld(notes)).toBe(MAX);
+    const limiter = ConcurrencyLimiter({ shared, max: MAX, maxKeys: 10 });
+    for (const id of 'abc') expect(limiter.usage(id).used).toBe(0);
+    expect(limiter.acquire('a', { cost: MAX }).used).toBe(MAX);
+    await limiter.close();
+  },
+  patient(600_000),
+);

@@ -5,13 +5,12 @@ const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
-const RateLimiter = require('../..');
+const { ConcurrencyLimiter } = require('../..');
 const { runProgram, serve } = require('../support/run-program');
 const { catchError, handClock } = require('../support/set-up');
 const { filesOf, newName } = require('../support/shared-regions');
 const { patient } = require('../support/tiers');
 
-const { ConcurrencyLimiter } = RateLimiter;
 const ROOT = path.join(__dirname, '..', '..');
 const LIBRARY = JSON.stringify(ROOT);
 
@@ -187,16 +186,6 @@ test('neither a signal nor a limiter that was closed keeps a program up', async 
 describe('a region of slots', () => {
   const codeOf = (call) => catchError(call)?.code;
 
-  test('is not for limiters of rates, and the other way around', () => {
-    const [slots, rates] = [newName(), newName()];
-    const rate = (shared) => RateLimiter({ interval: 1000, maxInInterval: 2, maxKeys: 10, shared });
-    make({ shared: slots }).acquire('a');
-    rate(rates)('a');
-    expect(codeOf(() => rate(slots)('a'))).toBe('ERR_ROLLGATE_SHARED_MISMATCH');
-    expect(codeOf(() => make({ shared: rates }).acquire('a'))).toBe('ERR_ROLLGATE_SHARED_MISMATCH');
-    expect(make({ shared: slots }).usage('a').used).toBe(1);
-  });
-
   test('has one clock for all, and at least the room that is asked for', () => {
     const shared = newName();
     make({ shared }).acquire('a');
@@ -223,16 +212,6 @@ describe('a region of slots', () => {
     warn.mockRestore();
     expect(codes).toEqual(['ROLLGATE_SLOTS_FULL']);
     expect(one.acquire('a')).toMatchObject({ allowed: true, used: 3 });
-  });
-
-  test('keeps ids that are held, and refuses others where there is no place', async () => {
-    const limiter = make({ shared: newName(), maxKeys: 3 });
-    const slots = ['a', 'b', 'c'].map((id) => limiter.acquire(id));
-    expect(limiter.acquire('d')).toEqual({ allowed: false, max: 2, used: 0, remaining: 0 });
-    const waiting = limiter.wait('d');
-    slots[1].release();
-    expect((await waiting).used).toBe(1);
-    expect(['a', 'c', 'd'].map((id) => limiter.usage(id).used)).toEqual([1, 1, 1]);
   });
 
   // Kills: an error of a timer, or of the end of a turn, that nobody can catch.

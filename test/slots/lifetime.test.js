@@ -119,12 +119,6 @@ test('a clock that fails at the end of a turn ends no program', async () => {
   expect(slot.release()).toBe(false);
 });
 
-test('a waiting call gets a slot whose time is over', async () => {
-  const limiter = ConcurrencyLimiter({ max: 1, maxAge: 20 });
-  limiter.acquire('a');
-  expect((await limiter.wait('a')).allowed).toBe(true);
-});
-
 test('ids that nobody holds take no memory', () => {
   const limiter = ConcurrencyLimiter({ max: 1 });
   const fill = (count) => {

@@ -4,6 +4,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { loadBinding } = require('../../lib/native');
+const { where } = require('./tiers');
 
 const WASM_FILE = path.join(__dirname, '../../lib/native/wasm/rollgate.wasm');
 
@@ -13,14 +14,7 @@ const hasAddon = loadBinding().isWasm !== true;
 const hasNativeRedis = loadBinding().createRedisClient !== undefined;
 
 /** For tests of what only the addon has. */
-const whereAddon = {
-  get test() {
-    return hasAddon ? test : test.skip;
-  },
-  get describe() {
-    return hasAddon ? describe : describe.skip;
-  },
-};
+const whereAddon = where(hasAddon);
 
 /** The functions of the module in an instance of its own, whatever decides in this process. */
 function newWasmBinding() {

@@ -1,7 +1,7 @@
 // A process that attempts at rates that change, and prints each use that was allowed. Arguments: URL, client, limiters
-// as JSON ([{ id, perSecond, rates, options }]), seed. `rates` are shares of `perSecond`. Each line is JSON:
+// as JSON ([{ id, perSecond, options }]), seed. Each line is JSON:
 //   [place of the limiter, us from call to answer, moment of the call in us, by the clock of the host, units of cost]
-// or what the limiters counted so far: [decisions without Redis, permits leased]
+// or what the limiters decided without Redis since the last such line: ['local', decisions]
 'use strict';
 
 const fs = require('node:fs');
@@ -11,7 +11,7 @@ const { randomFrom } = require('./traces');
 
 const STATS_EVERY_MS = 200;
 const MOST_WAITING = 500; // attempts of one limiter that wait for Redis
-const RATES = [0, 0.1, 0.5, 1, 1, 2, 4];
+const RATES = [0, 0.1, 0.5, 1, 1, 2, 4]; // shares of `perSecond`
 
 const now = () => Number(process.hrtime.bigint() / 1000n);
 
@@ -54,11 +54,11 @@ async function attempt({ limiter, id, place }, random) {
 }
 
 /** A function that makes the attempts of the last `ms` on one limiter; their rate changes now and then. */
-function attemptsOn({ perSecond, rates = RATES, ...target }, random) {
+function attemptsOn({ perSecond, ...target }, random) {
   let [waiting, due, perMs, turns] = [0, 0, 0, 0];
   return (ms) => {
     if (turns-- === 0) {
-      perMs = (random.pick(rates) * perSecond) / 1000;
+      perMs = (random.pick(RATES) * perSecond) / 1000;
       turns = random.between(100, 1000);
     }
     for (due += perMs * ms; due >= 1; due--) {
@@ -84,6 +84,7 @@ const all = JSON.parse(limiters).map(({ options, ...given }, place) => {
 });
 let last = performance.now();
 let statsAt = last;
+let told = 0;
 setInterval(() => {
   const time = performance.now();
   // After a stop, not all of it at once.
@@ -91,10 +92,9 @@ setInterval(() => {
   last = time;
   if (time >= statsAt) {
     statsAt = time + STATS_EVERY_MS;
-    const stats = all.map(({ limiter }) => limiter.stats());
-    print(
-      ['local', 'leased'].map((name) => stats.reduce((sum, each) => sum + (each[name] ?? 0), 0)),
-    );
+    const local = all.reduce((sum, { limiter }) => sum + limiter.stats().local, 0);
+    print(['local', local - told]);
+    told = local;
   }
   setImmediate(write);
 }, 1);

@@ -24,16 +24,12 @@ inline Identity Id(std::int64_t number) {
   return IdentityOf(std::u16string(digits.begin(), digits.end()), kSecret);
 }
 
-inline std::unique_ptr<Store> StoreFor(const PolicyOptions& policy,
-                                       std::size_t max_keys = 1'000'000) {
-  return CreateMemoryStore(Policy(policy), {max_keys, kSecret, false, nullptr});
-}
-
 /// A store and what it wrote last.
 class Limiter {
  public:
   explicit Limiter(const PolicyOptions& policy, std::size_t max_keys = 1'000'000)
-      : store(StoreFor(policy, max_keys)), uses_(policy.windows.size()) {}
+      : store(CreateMemoryStore(Policy(policy), {max_keys, kSecret, false, nullptr})),
+        uses_(policy.windows.size()) {}
 
   /// The windows of the decision are overwritten by the next call.
   Decision Decide(std::int64_t id, Micros now, Recording recording, const Costs& cost = 1) {
@@ -64,7 +60,7 @@ class Limiter {
     return Settle(id, decision, cost, 0, now.value_or(decision.verdict.at));
   }
 
-  std::unique_ptr<Store> store;
+  std::unique_ptr<MemoryStore> store;
 
  private:
   std::vector<WindowUse> uses_;

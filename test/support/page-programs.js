@@ -11,21 +11,18 @@ const LISTEN = /^(app|server)\.listen\(3000, '127\.0\.0\.1'\);$/m;
 
 const readPage = (page) => fs.readFileSync(path.join(ROOT, page), 'utf8');
 
-/** The blocks of a page in a language. */
-const blocksOf = (page, language = 'js') =>
-  [...readPage(page).matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(
-    ([, code]) => code,
-  );
+/** The blocks of Markdown in a language. */
+function blocksIn(markdown, language = 'js') {
+  const block = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms');
+  return [...markdown.matchAll(block)].map(([, code]) => code);
+}
+
+const blocksOf = (page, language) => blocksIn(readPage(page), language);
 
 /** The blocks of a page by the heading of their section. */
 function blocksByHeading(page) {
   const sections = readPage(page).split(/^## /m).slice(1);
-  return new Map(
-    sections.map((section) => {
-      const [heading] = section.split('\n', 1);
-      return [heading, [...section.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code)];
-    }),
-  );
+  return new Map(sections.map((section) => [section.split('\n', 1)[0], blocksIn(section)]));
 }
 
 const typeOf = (code) => (/^import /m.test(code) ? 'module' : 'commonjs');

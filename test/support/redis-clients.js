@@ -1,6 +1,7 @@
-// Every way to connect a limiter to Redis, limiters over the native client, what a server says of its clients.
+// Every way to connect a limiter to Redis, limiters over the native client, what a server and channels say of clients.
 'use strict';
 
+const diagnostics = require('node:diagnostics_channel');
 const RateLimiter = require('../..');
 const { hasNativeRedis } = require('./bindings');
 const { all, patient } = require('./tiers');
@@ -148,6 +149,15 @@ async function clientsNamed(server, name) {
     .filter((client) => client.name === name);
 }
 
+/** The messages on a channel of node:diagnostics_channel while something is done. */
+async function published(channel, action) {
+  const messages = [];
+  const listener = (message) => messages.push(message);
+  diagnostics.subscribe(channel, listener);
+  await action().finally(() => diagnostics.unsubscribe(channel, listener));
+  return messages;
+}
+
 /** How often the server has run scripts, by their SHA-1 or by their text. */
 async function scriptRuns(server) {
   const stats = await server.command('INFO', 'commandstats');
@@ -171,6 +181,7 @@ module.exports = {
   clientsNamed,
   nativeLimiter,
   openings,
+  published,
   redisAt,
   runsOf,
   scriptRuns,

@@ -152,6 +152,15 @@ class RedisCluster {
     return replica;
   }
 
+  /** Resolves once a replica of the primary has all that was written there until now. */
+  async replicated(primary) {
+    const [, written] = await primary.command('ROLE');
+    await waitUntil('the replica has it all', async () => {
+      const [, , replicas] = await primary.command('ROLE');
+      return replicas.some(([, , read]) => Number(read) >= written);
+    });
+  }
+
   async stop() {
     await stopRedis(this.nodes);
   }

@@ -1,19 +1,17 @@
 // Programs that attempt as fast as they can, and how many of their actions were in one interval.
 'use strict';
 
-const { spawn } = require('node:child_process');
-const { once } = require('node:events');
-const path = require('node:path');
+const { serve, stop } = require('./run-program');
+const { SureUses } = require('./sure-uses');
 
-const ROOT = path.join(__dirname, '..', '..');
 const INTERVAL_MS = 200;
 
 /**
- * A program that attempts as fast as it can until its input ends, then writes the times of its allowed attempts by the
- * clock of the region: pairs of us, before and after each. `change(n)` runs before each turn.
+ * A program that attempts as fast as it can until SIGTERM, then writes the times of its allowed attempts by the clock of
+ * the region: pairs of us, before and after each. `change(n)` runs before each turn.
  */
 const program = (options, change = '() => {}') => `
-  const RateLimiter = require(${JSON.stringify(ROOT)});
+  const RateLimiter = require('rollgate');
   const limiter = RateLimiter({ interval: ${INTERVAL_MS}, countBlocked: false, ...${JSON.stringify(options)} });
   const change = ${change};
   const micros = () => Number(process.hrtime.bigint() / 1000n);
@@ -30,7 +28,7 @@ const program = (options, change = '() => {}') => `
     if (!isOver) setImmediate(turn);
     else process.stdout.write(JSON.stringify({ allowed, stats: limiter.stats() }), () => process.exit());
   }
-  process.stdin.resume().on('end', () => { isOver = true; });
+  process.on('SIGTERM', () => { isOver = true; });
   Promise.resolve(limiter.peek('hot')).then(() => {
     console.log('ready');
     turn();
@@ -39,40 +37,21 @@ const program = (options, change = '() => {}') => `
 
 /** Starts such a program, once it has attached; `end()` gives what it wrote. */
 async function startProgram(...given) {
-  const child = spawn(process.execPath, ['-e', program(...given)], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr']) {
-    child[name].setEncoding('utf8').on('data', (text) => {
-      output[name] += text;
-    });
-  }
-  const closed = once(child, 'close');
-  await Promise.race([once(child.stdout, 'data'), closed]);
+  const served = await serve(['-e', program(...given)], {}, /ready\n/);
   async function end() {
-    child.stdin.end();
-    const [code] = await closed;
-    if (code !== 0) throw new Error(`the program ended with ${code}: ${output.stderr}`);
-    return JSON.parse(output.stdout.slice('ready\n'.length));
+    const { code } = await stop(served);
+    if (code !== 0) throw new Error(`the program ended with ${code}: ${served.output.stderr}`);
+    return JSON.parse(served.output.stdout.slice('ready\n'.length));
   }
   return { end };
 }
 
-/** Clocks of processes differ by some microseconds. */
-const SLACK_US = 100;
-
 /** The most actions that surely are in one interval, whatever their times between before and after. */
 function mostInInterval(actions) {
-  const sorted = [...actions].sort(([a], [b]) => a - b);
-  let most = 0;
-  for (const [i, [start]] of sorted.entries()) {
-    const end = start + INTERVAL_MS * 1000 - SLACK_US;
-    let n = 0;
-    for (let j = i; j < sorted.length && sorted[j][0] < end; j++) if (sorted[j][1] < end) n += 1;
-    most = Math.max(most, n);
-  }
-  return most;
+  const uses = new SureUses();
+  const first = actions.reduce((least, [before]) => Math.min(least, before), Infinity);
+  for (const [before, after] of actions) uses.note(before - first, after - first);
+  return uses.mostIn(INTERVAL_MS * 1000);
 }
 
 module.exports = { INTERVAL_MS, mostInInterval, startProgram };

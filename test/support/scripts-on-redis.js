@@ -124,17 +124,13 @@ function clientOf(redis, source, clock) {
   };
 }
 
-/**
- * Inside of a describe: what asks the scripts on a server of its own, with all keys gone after each test.
- * `connect()` gives one more client.
- */
+/** Inside of a describe: what asks the scripts on a server of its own, with all keys gone after each test. */
 function scriptsOnRedis() {
-  let server;
   let redis;
   let opened = 0;
   beforeAll(async () => {
-    server = await startRedis();
-    redis = new Redis(server.url).on('error', () => {});
+    const { url } = await startRedis();
+    redis = new Redis(url).on('error', () => {});
     for (const { source } of Object.values(SCRIPTS)) await redis.script('LOAD', source);
   });
   afterEach(() => redis.flushall());
@@ -173,7 +169,6 @@ function scriptsOnRedis() {
         });
       };
     },
-    connect: (options) => new Redis(server.url, options),
     get redis() {
       return redis;
     },
@@ -195,6 +190,5 @@ module.exports = {
   policyOf,
   scriptsOnRedis,
   START_US,
-  TIME,
   window,
 };

@@ -3,11 +3,20 @@
 
 const { InMemoryRateLimiter } = require('../..');
 
-/** `clock` is what a limiter takes; times are ms, fractions allowed. */
+/** `clock` is what a limiter takes; times are ms, fractions allowed. Its next reading calls `onNextReading` first. */
 function handClock(startMs = 1_000_000) {
   let nowMs = startMs;
+  let call;
   return {
-    clock: () => nowMs,
+    clock() {
+      const due = call;
+      call = undefined;
+      due?.();
+      return nowMs;
+    },
+    onNextReading: (given) => {
+      call = given;
+    },
     advance: (ms) => {
       nowMs += ms;
     },

@@ -1,26 +1,25 @@
-// A process that takes slots, uses them as long as they are not lost, some of them for long, and writes each use:
-//   `id token time`, in us of the clock that all processes of a host share
+// A process that takes slots, uses them as long as they are not lost, some of them for long, and writes each use as JSON:
+//   [id, token, time in us of the clock that all processes of a host share]
 'use strict';
 
 const fs = require('node:fs');
 const { setTimeout: pause } = require('node:timers/promises');
 const { ConcurrencyLimiter } = require('../..');
 const { REDIS_CLIENTS } = require('./redis-clients');
-
 const { randomFrom } = require('./traces');
 
-const [url, client, options, ids, seed] = process.argv.slice(2);
-
+const [url, client, given, seed] = process.argv.slice(2);
+const { ids, ...options } = JSON.parse(given);
 const random = randomFrom(Number(seed));
 const LOOPS = 24;
 const redis = { ...REDIS_CLIENTS[client].open(url), commandTimeout: 300 };
-const limiter = ConcurrencyLimiter({ ...JSON.parse(options), redis });
-const now = () => process.hrtime.bigint() / 1000n;
+const limiter = ConcurrencyLimiter({ ...options, redis });
+const now = () => Number(process.hrtime.bigint() / 1000n);
 let acquisitions = 0;
 
-function write(line) {
+function write(...values) {
   try {
-    fs.writeSync(1, `${line}\n`);
+    fs.writeSync(1, `${JSON.stringify(values)}\n`);
   } catch {
     process.exit(); // whoever reads is gone
   }
@@ -33,7 +32,7 @@ async function use(id, slot, ms) {
   for (;;) {
     const time = now();
     if (slot.lost.aborted) break;
-    for (let unit = 0; unit < slot.cost; unit++) write(`${id} ${token}-${unit} ${time}`);
+    for (let unit = 0; unit < slot.cost; unit++) write(id, `${token}-${unit}`, time);
     if (performance.now() >= end) break;
     await pause(random.between(1, 4));
   }
@@ -41,7 +40,7 @@ async function use(id, slot, ms) {
 
 async function hold() {
   for (;;) {
-    const id = random.pick(ids.split(','));
+    const id = random.pick(ids);
     try {
       const cost = random.chance(80) ? 1 : 2;
       const slot = random.chance(50)

@@ -17,12 +17,15 @@ exports.patient = (milliseconds) => milliseconds * patience;
 /** How many random cases run of `count`: a tenth in the fast tier. */
 exports.casesOf = (count) => (all ? count : Math.ceil(count / 10));
 
-/** For parts of a file that only `npm run test:all` runs. Programs without Jest load this file too. */
-exports.slow = {
+/** Jest's functions for what is tested only if a condition holds. Programs without Jest load this file too. */
+exports.where = (holds) => ({
   get test() {
-    return all ? test : test.skip;
+    return holds ? test : test.skip;
   },
   get describe() {
-    return all ? describe : describe.skip;
+    return holds ? describe : describe.skip;
   },
-};
+});
+
+/** For parts of a file that only `npm run test:all` runs. */
+exports.slow = exports.where(all);

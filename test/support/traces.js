@@ -25,4 +25,14 @@ function randomStep(random, unit) {
   return random.chance(70) ? random.between(1, 5) * unit : random.between(1, 5 * unit);
 }
 
-module.exports = { randomFrom, randomStep };
+/** When a calendar window starts; undefined for units that always start the same. */
+function randomStartsOn(random, unit) {
+  if (unit === 'week') return random.between(1, 7);
+  if (unit === 'month') return random.pick([random.between(1, 31), 29, 30, 31]);
+  if (unit !== 'year') return undefined;
+  const [month, day] = [random.between(1, 12), random.between(1, 28)];
+  const date = [month, day].map((part) => String(part).padStart(2, '0')).join('-');
+  return random.pick(['02-29', '12-31', '01-31', date]);
+}
+
+module.exports = { randomFrom, randomStartsOn, randomStep };

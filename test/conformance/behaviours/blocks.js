@@ -56,23 +56,6 @@ module.exports = {
     }
   },
 
-  async 'the later end of all blocks counts, and 0 ends them; offences stay'({ make, at }) {
-    const limiter = make({ maxInInterval: 1, blockFor: [70_000, 900_000] });
-    at(0);
-    await limiter('a');
-    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft: 70_000 });
-    for (const [ms, timeLeft] of [
-      [50_000, 70_000],
-      [200_000, 200_000],
-    ]) {
-      await limiter.block('a', ms);
-      expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft });
-    }
-    at(SECOND);
-    await limiter.block('a', 0);
-    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft: 900_000 });
-  },
-
   async 'a block that was ended stays ended for a clock that steps back'({ make, at }) {
     // [its length in ms, the second in which it is ended, and that of the attempt]
     for (const [length, end, seconds] of [

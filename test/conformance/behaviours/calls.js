@@ -97,7 +97,6 @@ module.exports = {
       () => limiter.refund(decision),
       () => limiter.settle(decision, 1),
       () => limiter.block('a', 5),
-      () => limiter.setLimits([{ interval: 60_000, maxInInterval: 5 }]),
       rejecting(limiter, 'a'),
     ];
     for (const call of calls) expect(await codeOf(call)).toBe('ERR_ROLLGATE_CLOSED');
@@ -196,7 +195,9 @@ module.exports = {
     expect(third).toBeLessThanOrEqual(86_400_001);
   },
 
-  async 'each attempt is published, whatever the call, and no peek'({ make }) {
+  // Kills: a refusal of wait() that is published; a record that is not, or like an attempt.
+  async 'each attempt and record is published, whatever the call, and no peek'(suite) {
+    const { make, failureOf } = suite;
     const limiter = make({ maxInInterval: 3 });
     const messages = [];
     const listener = (message) => messages.push(message);
@@ -211,20 +212,27 @@ module.exports = {
       await limiter.attemptMany(['b', 'c']);
       await limiter.wait('d');
       await calledBack(limiter, 'e');
+      await limiter.record('a', { cost: 3 });
+      const giveUp = new AbortController();
+      const refused = limiter.wait('a', { signal: giveUp.signal });
+      await limiter.peek('a');
+      giveUp.abort();
+      expect((await failureOf(() => refused)).name).toBe('AbortError');
       await new Promise((resolve) => setImmediate(resolve));
     } finally {
       diagnostics.unsubscribe('rollgate:decision', listener);
     }
     await limiter('unheard');
-    const seen = messages.map(({ limiter: from, id, cost, allowed, timeLeft }) => {
+    const seen = messages.map(({ limiter: from, id, cost, allowed, timeLeft, kind }) => {
       expect([from === limiter, timeLeft > 0]).toEqual([true, !allowed]);
-      return [id, cost, allowed];
+      return [id, cost, allowed, kind];
     });
     expect(seen).toEqual([
-      ['a', 1, true],
-      ['a', 2, true],
-      ['a', 1, false],
-      ...['b', 'c', 'd', 'e'].map((id) => [id, 1, true]),
+      ['a', 1, true, undefined],
+      ['a', 2, true, undefined],
+      ['a', 1, false, undefined],
+      ...['b', 'c', 'd', 'e'].map((id) => [id, 1, true, undefined]),
+      ['a', 3, true, 'record'],
     ]);
   },
 };

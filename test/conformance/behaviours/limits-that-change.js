@@ -1,8 +1,6 @@
 // Behaviours: setLimits, which changes the limits of a limiter that counts.
 'use strict';
 
-const { admitted } = require('../usage');
-
 const SECOND = 1_000_000; // us
 const MINUTE_MS = 60_000;
 
@@ -23,21 +21,6 @@ module.exports = {
     const error = await failureOf(() => limiter.attempt('a', { cost: 6 }));
     expect(error).toMatchObject({ code: 'ERR_ROLLGATE_COST' });
     expect(error.message).toContain('from 1 to 5');
-  },
-
-  async 'what was counted stays: higher limits admit the difference, lower ones refuse'(suite) {
-    const { make, at, expectExactWait } = suite;
-    at(0);
-    const limiter = make({ maxInInterval: 2 });
-    expect(await admitted(limiter)).toBe(2);
-    limiter.setLimits(minute(5));
-    expect(await admitted(limiter)).toBe(3);
-    limiter.setLimits(minute(3));
-    expect(await limiter.usage('a')).toMatchObject({ allowed: false, remaining: 0 });
-    limiter.setLimits(minute(6));
-    expect(await admitted(limiter)).toBe(1);
-    limiter.setLimits(minute(3));
-    await expectExactWait(() => limiter.peek('a'));
   },
 
   async 'minDifference is one of the limits'({ make, time }) {

@@ -107,18 +107,4 @@ module.exports = {
       expect(await admitted(limiter, 20, 20)).toBe(4);
     },
   },
-
-  gcra: {
-    async 'what has leaked in part counts as a whole action under any limit'({ make, at }) {
-      const limiter = make({ maxInInterval: 7 });
-      at(0);
-      await limiter.attempt('a', { cost: 5 });
-      at(1);
-      expect(await usedOf(limiter)).toEqual([5]);
-      expect(await limiter.attempt('a', { limits: 1000, cost: 995 })).toMatchObject({
-        ...{ allowed: true, actionsLeft: 0 },
-      });
-      expect(await limiter.attempt('a', { limits: 1000 })).toMatchObject({ allowed: false });
-    },
-  },
 };

@@ -41,20 +41,6 @@ module.exports = {
     expect(await usedOf(limiter)).toEqual([6, 2 ** 31]);
   },
 
-  // Kills: an offence; a block by the first refusal of another call.
-  async 'it starts no block'({ make, at, algorithm }) {
-    at(0);
-    const limiter = make({ maxInInterval: 2, blockFor: [100_000, 500_000] });
-    await limiter.record('a', { cost: 2 });
-    await limiter.record('a', { cost: 2 });
-    expect(await limiter.peek('a')).toMatchObject({ blockedBy: 'count' });
-    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft: 100_000 });
-    await limiter.record('a');
-    // With gcra, four actions have to leak first.
-    const timeLeft = algorithm === 'gcra' ? 120_000 : 100_000;
-    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft });
-  },
-
   async 'stats() counts it apart, and nothing can be refunded'({ make, codeOf }) {
     const limiter = make({ maxInInterval: 4 });
     await limiter.attempt('a');
@@ -67,19 +53,6 @@ module.exports = {
   },
 
   'sliding-window-log': {
-    // Kills: places for the limiter's own maximum only.
-    async 'a record pushes out nothing that a larger plan counts'({ make, at }) {
-      const limiter = make({ maxInInterval: 4 });
-      at(0);
-      for (let i = 0; i < 10; i++) await limiter.attempt('a', { limits: 20 });
-      at(SECOND);
-      for (let i = 0; i < 10; i++) await limiter.record('a');
-      expect(await limiter.usage('a', { limits: 20 })).toMatchObject({ used: 20 });
-      expect(await limiter.attempt('a', { limits: 20 })).toMatchObject({ allowed: false });
-      at(60 * SECOND);
-      expect(await limiter.usage('a', { limits: 20 })).toMatchObject({ used: 10 });
-    },
-
     async 'a log without names keeps so many actions of records'({ make, at, store }) {
       const { roomForRecords = 1024 } = store;
       at(0);

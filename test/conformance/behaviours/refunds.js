@@ -6,28 +6,6 @@ const { usedOf } = require('../usage');
 const SECOND = 1_000_000; // us
 
 module.exports = {
-  async 'a refund gives back what the attempt cost, once and in any order'({ make }) {
-    for (const [first, left] of [
-      [0, 2],
-      [1, 3],
-    ]) {
-      const limiter = make({ maxInInterval: 5 });
-      const decisions = [
-        await limiter.attempt('a', { cost: 3 }),
-        await limiter.attempt('a', { cost: 2 }),
-      ];
-      const refusal = await limiter.attempt('a');
-      const other = await limiter.peek('b');
-      expect(await limiter.refund(decisions[first])).toBe(true);
-      expect(await usedOf(limiter)).toEqual([left]);
-      for (const nothing of [decisions[first], refusal, other]) {
-        expect(await limiter.refund(nothing)).toBe(false);
-      }
-      expect(await limiter.refund(decisions[1 - first])).toBe(true);
-      expect(await usedOf(limiter)).toEqual([0]);
-    }
-  },
-
   async 'decisions of attemptMany can be refunded, each on its own'({ make }) {
     const limiter = make({ maxInInterval: 3 });
     const many = await limiter.attemptMany(['a', 'b', 'a', 'a', 'a']);
